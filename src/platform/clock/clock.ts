@@ -1,0 +1,31 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+
+/** The only place that asks the machine for the time. Whatever several processes compare is asked of the database instead. */
+@Injectable()
+export class Clock {
+  now(): Date {
+    return new Date();
+  }
+
+  /** Milliseconds since 1970. */
+  nowMs(): number {
+    return Date.now();
+  }
+
+  /** Milliseconds that only ever go forward: for measuring durations inside this process. */
+  monotonicMs(): number {
+    return performance.now();
+  }
+
+  /** Ends early, without an error, when `signal` is aborted. */
+  async sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return;
+    await sleepFor(milliseconds, undefined, signal ? { signal } : {}).catch(() => {});
+  }
+}
+
+/** RFC 3339 in UTC with milliseconds, the form of every time on our wire. */
+export function wireTime(at: Date): string {
+  return at.toISOString();
+}

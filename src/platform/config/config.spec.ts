@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { readConfig, StartRefused } from './config.ts';
+import { SETTINGS } from './settings.ts';
+
+describe('the configuration', () => {
+  it('U-64: has a default, or may be absent, for every setting', () => {
+    expect(readConfig({})).toMatchObject({ port: 8080, host: '127.0.0.1', auth: 'on', invokeWaitSeconds: 600 });
+  });
+
+  it('U-64: names the setting that is wrong', () => {
+    expect(() => readConfig({ PORT: '80a' })).toThrow('PORT must be a whole number from 0 to 65535 (it is "80a")');
+    expect(() => readConfig({ SIGNALBOX_AUTH: 'maybe' })).toThrow(StartRefused);
+    expect(() => readConfig({ DATABASE_URL: 'mysql://x' })).toThrow('DATABASE_URL must be a postgresql:// address');
+  });
+
+  it('U-42: keeps a secret setting’s value out of the refusal', () => {
+    expect(() => readConfig({ SIGNALBOX_BOOTSTRAP_API_KEY: 'short-secret' })).toThrow(
+      'SIGNALBOX_BOOTSTRAP_API_KEY must have at least 32 characters, and no white space',
+    );
+    expect(() => readConfig({ SIGNALBOX_BOOTSTRAP_API_KEY: 'short-secret' })).not.toThrow('short-secret');
+  });
+
+  it('K-62: allows authentication to be off on a loopback address only', () => {
+    expect(readConfig({ SIGNALBOX_AUTH: 'off' }).auth).toBe('off');
+    expect(() => readConfig({ SIGNALBOX_AUTH: 'off', HOST: '0.0.0.0' })).toThrow('loopback');
+  });
+
+  it('describes every setting in a sentence', () => {
+    for (const { variable, sentence } of Object.values(SETTINGS)) expect(`${variable}: ${sentence}`).toMatch(/\.$/);
+  });
+});

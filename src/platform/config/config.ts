@@ -1,0 +1,35 @@
+import { SETTINGS, type Config } from './settings.ts';
+
+export type { Config } from './settings.ts';
+
+/** The token under which the process's configuration is injected. */
+export const CONFIG = Symbol('CONFIG');
+
+/** A start that cannot go on, in one sentence that names the setting. */
+export class StartRefused extends Error {}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+
+/**
+ * Reads every setting from `environment`. An empty variable counts as absent.
+ * @throws StartRefused with one sentence naming the first setting that is wrong.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const read: Record<string, unknown> = {};
+  for (const [name, { variable, schema, fallback, secret }] of Object.entries(SETTINGS)) {
+    const given = environment[variable];
+    const result = schema.safeParse(given === undefined || given === '' ? fallback : given);
+    if (!result.success) {
+      const shown = secret || given === undefined ? '' : ` (it is ${JSON.stringify(given.slice(0, 100))})`;
+      throw new StartRefused(`${variable} ${result.error.issues[0]?.message ?? 'is not acceptable'}${shown}`);
+    }
+    read[name] = result.data;
+  }
+  const config = read as unknown as Config;
+  if (config.auth === 'off' && !LOOPBACK.has(config.host)) {
+    throw new StartRefused(
+      'SIGNALBOX_AUTH=off is for loopback addresses only: set HOST to 127.0.0.1, or SIGNALBOX_AUTH to on',
+    );
+  }
+  return config;
+}

@@ -1,0 +1,279 @@
+import net from 'node:net';
+import { z } from 'zod';
+
+/** One setting: an environment variable with its type, its default and a sentence about what it does. */
+export interface Setting<Schema extends z.ZodType = z.ZodType> {
+  readonly variable: string;
+  readonly schema: Schema;
+  /** As it would stand in the environment; undefined where there is none. */
+  readonly fallback: string | undefined;
+  readonly sentence: string;
+  /** Never shown: neither in the log nor in an error. */
+  readonly secret: boolean;
+}
+
+function setting<Schema extends z.ZodType>(
+  variable: string,
+  schema: Schema,
+  fallback: string | undefined,
+  sentence: string,
+): Setting<Schema> {
+  return { variable, schema, fallback, sentence, secret: false };
+}
+
+function secret<Schema extends z.ZodType>(variable: string, schema: Schema, sentence: string): Setting<Schema> {
+  return { variable, schema, fallback: undefined, sentence, secret: true };
+}
+
+function isAddressOrCidr(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/');
+  const longest = { 0: -1, 4: 32, 6: 128 }[net.isIP(address)] ?? -1;
+  return (
+    more.length === 0 && longest > 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest))
+  );
+}
+
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+/** A length of time, also fractions of its unit: tests run the product's waits at a tenth. */
+const span = (unit: 'seconds' | 'minutes' | 'hours') => (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, `must be a number of ${unit} from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a number of ${unit} from ${min} to ${max}`);
+const seconds = span('seconds');
+const minutes = span('minutes');
+const hours = span('hours');
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+const addresses = list.refine((parts) => parts.every(isAddressOrCidr), 'must be addresses or CIDRs, comma-separated');
+const httpUrl = z
+  .string()
+  .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http or https address')
+  .transform((text) => text.replace(/\/+$/, ''));
+const databaseUrl = z
+  .string()
+  .refine((text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text), 'must be a postgresql:// address');
+const redisUrl = z
+  .string()
+  .refine((text) => /^rediss?:\/\//.test(text) && URL.canParse(text), 'must be a redis:// address');
+const email = z.string().regex(/^[^@\s]+@[^@\s]+$/, 'must be a mail address');
+const bytes = (max: number) => whole(1024, max);
+const MiB = 1024 * 1024;
+
+/** All settings, in the order of the generated reference. Nothing else in the program reads the environment. */
+export const SETTINGS = {
+  port: setting('PORT', whole(0, 65_535), '8080', 'The port that HTTP is served on; 0 takes a free one.'),
+  host: setting('HOST', z.string().min(1), '127.0.0.1', 'The address that HTTP is served on.'),
+  publicUrl: setting(
+    'PUBLIC_URL',
+    httpUrl.optional(),
+    undefined,
+    'The address at which clients reach this installation; absent: the address it listens on.',
+  ),
+  databaseUrl: secret(
+    'DATABASE_URL',
+    databaseUrl.optional(),
+    'The PostgreSQL to use, as the owner of the schema; absent: a private one under the data directory.',
+  ),
+  redisUrl: secret(
+    'REDIS_URL',
+    redisUrl.optional(),
+    'A Redis for pokes between replicas. This build keeps to PostgreSQL and says so at start.',
+  ),
+  dataDir: setting(
+    'SIGNALBOX_DATA_DIR',
+    z.string().min(1),
+    '.signalbox',
+    'Where the private PostgreSQL, the keys and the first API key are kept.',
+  ),
+  keys: secret(
+    'SIGNALBOX_KEYS',
+    z.string().min(1).optional(),
+    'The key ring as JSON {"active", "keys": {id: base64 of 32 bytes}}; absent: keys.json in the data directory.',
+  ),
+  trustedProxies: setting(
+    'SIGNALBOX_TRUSTED_PROXIES',
+    addresses,
+    '',
+    'Addresses or CIDRs, comma-separated, whose X-Forwarded-* headers count; empty: nobody’s.',
+  ),
+  ownerEmail: setting(
+    'SIGNALBOX_OWNER_EMAIL',
+    email,
+    'owner@localhost',
+    'The mail address of the first account’s owner, which single sign-on will match.',
+  ),
+  bootstrapApiKey: secret(
+    'SIGNALBOX_BOOTSTRAP_API_KEY',
+    z
+      .string()
+      .regex(/^\S{32,}$/, 'must have at least 32 characters, and no white space')
+      .optional(),
+    'The owner’s first API key, used at the very first start only; absent: one is made, printed once and kept.',
+  ),
+  auth: setting(
+    'SIGNALBOX_AUTH',
+    z.enum(['on', 'off']),
+    'on',
+    'off: every caller is the owner. For development on a loopback address only.',
+  ),
+  outboundAllow: setting(
+    'SIGNALBOX_OUTBOUND_ALLOW',
+    list,
+    '',
+    'Private hosts or CIDRs that outbound calls may reach. This build makes none.',
+  ),
+  logLevel: setting(
+    'SIGNALBOX_LOG_LEVEL',
+    z.enum(['debug', 'info', 'warn', 'error']),
+    'info',
+    'The lowest level that is written to standard output.',
+  ),
+  invokeWaitSeconds: setting(
+    'SIGNALBOX_INVOKE_WAIT_SECONDS',
+    seconds(0.1, 3_600),
+    '600',
+    'How long a waiting invoke is held open before it is answered with the run as it stands.',
+  ),
+  invokeUnreachableSeconds: setting(
+    'SIGNALBOX_INVOKE_UNREACHABLE_SECONDS',
+    seconds(0.1, 3_600),
+    '30',
+    'How long an invoked agent may be without an assignable worker before the run fails as unreachable.',
+  ),
+  presenceWindowSeconds: setting(
+    'SIGNALBOX_PRESENCE_WINDOW_SECONDS',
+    seconds(0.5, 3_600),
+    '90',
+    'How long a sign of life counts; two keep-alives of the worker SDK.',
+  ),
+  claimWindowSeconds: setting(
+    'SIGNALBOX_CLAIM_WINDOW_SECONDS',
+    seconds(0.5, 3_600),
+    '25',
+    'How long after its last claim a worker counts as asking for work; two polls of the worker SDK.',
+  ),
+  channelPingSeconds: setting(
+    'SIGNALBOX_CHANNEL_PING_SECONDS',
+    seconds(0.1, 45),
+    '5',
+    'How often a worker channel is pinged; the SDK drops a channel that is silent for 60 s.',
+  ),
+  streamCommentSeconds: setting(
+    'SIGNALBOX_STREAM_COMMENT_SECONDS',
+    seconds(0.1, 45),
+    '15',
+    'How often an idle reader’s stream gets a comment, so that proxies keep it open.',
+  ),
+  sweepSeconds: setting(
+    'SIGNALBOX_SWEEP_SECONDS',
+    seconds(0.05, 60),
+    '1',
+    'How often the sweeps behind doorbells, cancels and unreachable agents look.',
+  ),
+  drainSeconds: setting(
+    'SIGNALBOX_DRAIN_SECONDS',
+    seconds(0.1, 60),
+    '7',
+    'How long short requests may take to finish after SIGTERM.',
+  ),
+  idempotencyHours: setting(
+    'SIGNALBOX_IDEMPOTENCY_HOURS',
+    hours(0.0001, 8_760),
+    '24',
+    'How long an Idempotency-Key is remembered, in hours.',
+  ),
+  keyRevealMinutes: setting(
+    'SIGNALBOX_KEY_REVEAL_MINUTES',
+    minutes(0.001, 1_440),
+    '15',
+    'How long a new API key can be shown again to its creator, in minutes.',
+  ),
+  streamsPerPrincipal: setting(
+    'SIGNALBOX_STREAMS_PER_PRINCIPAL',
+    whole(1, 100_000),
+    '100',
+    'Live streams that one principal may hold on one replica; worker channels are not counted.',
+  ),
+  streamBacklogBytes: setting(
+    'SIGNALBOX_STREAM_BACKLOG_BYTES',
+    bytes(64 * MiB),
+    String(MiB),
+    'How far a live reader may be behind before it is closed; it resumes where it was.',
+  ),
+  bodyLimitBytes: setting(
+    'SIGNALBOX_BODY_LIMIT_BYTES',
+    bytes(64 * MiB),
+    String(2 * MiB),
+    'The largest request body where nothing else is said.',
+  ),
+  runBodyLimitBytes: setting(
+    'SIGNALBOX_RUN_BODY_LIMIT_BYTES',
+    bytes(64 * MiB),
+    String(8 * MiB),
+    'The largest body of an invoke or of POST /runs.',
+  ),
+  frameLimitBytes: setting(
+    'SIGNALBOX_FRAME_LIMIT_BYTES',
+    bytes(256 * MiB),
+    String(16 * MiB),
+    'The largest frame of a worker.',
+  ),
+  eventLimitBytes: setting(
+    'SIGNALBOX_EVENT_LIMIT_BYTES',
+    bytes(16 * MiB),
+    String(MiB),
+    'The largest event; beyond it its largest fields become artifacts.',
+  ),
+  fieldLimitBytes: setting(
+    'SIGNALBOX_FIELD_LIMIT_BYTES',
+    bytes(16 * MiB),
+    String(64 * 1024),
+    'The largest field of an event; a larger one becomes an artifact with a preview.',
+  ),
+  artifactLimitBytes: setting(
+    'SIGNALBOX_ARTIFACT_LIMIT_BYTES',
+    bytes(256 * MiB),
+    String(32 * MiB),
+    'The largest artifact; what an event carries beyond it is cut there and marked.',
+  ),
+  jsonDepthLimit: setting(
+    'SIGNALBOX_JSON_DEPTH_LIMIT',
+    whole(8, 190),
+    '150',
+    'The deepest nesting of a request body; the worker SDK cannot parse more than 197 levels.',
+  ),
+  evidenceDepthLimit: setting(
+    'SIGNALBOX_EVIDENCE_DEPTH_LIMIT',
+    whole(8, 150),
+    '64',
+    'The deepest nesting of a value in evidence; a deeper one becomes an artifact.',
+  ),
+  headersLimitBytes: setting(
+    'SIGNALBOX_HEADERS_LIMIT_BYTES',
+    bytes(MiB),
+    String(16 * 1024),
+    'The size of all request headers together.',
+  ),
+  inputCheckMilliseconds: setting(
+    'SIGNALBOX_INPUT_CHECK_MILLISECONDS',
+    whole(10, 10_000),
+    '500',
+    'How long the check of an input against its agent’s schema may take.',
+  ),
+} as const satisfies Record<string, Setting>;
+
+/** The configuration of one process. */
+export type Config = {
+  readonly [Name in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Name]['schema']>;
+};

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import pg from 'pg';
+import type { PrismaClient } from '../../../generated/prisma/client.ts';
+import { openBoundPrisma } from './bound-prisma.ts';
+import { assertWalled } from './session-check.ts';
+import { Transaction, prepared, type Mode, type Statement } from './transaction.ts';
+
+/** The owner's address of the database, after the migrations. */
+export const DATABASE_URL = Symbol('DATABASE_URL');
+
+const APP_ROLE = 'signalbox_app';
+const SYSTEM_ROLE = 'signalbox_system';
+/** PostgreSQL takes 100 connections by default, shared by all replicas: 10 + 4 + 1 listener + 1 maintenance a replica. */
+const APP_CONNECTIONS = 10;
+const SYSTEM_CONNECTIONS = 4;
+
+/** The only door to the database. DATABASE_URL belongs to the owner; no session of ours acts as the owner. */
+@Injectable()
+export class Database {
+  /** Works inside a transaction only, and then in that one. */
+  readonly prisma: PrismaClient = openBoundPrisma();
+  private readonly app: pg.Pool;
+  private readonly system: pg.Pool;
+
+  constructor(@Inject(DATABASE_URL) connectionString: string) {
+    this.app = openPool(connectionString, APP_ROLE, APP_CONNECTIONS);
+    this.system = openPool(connectionString, SYSTEM_ROLE, SYSTEM_CONNECTIONS);
+  }
+
+  /** Refuses to serve through sessions that see past row-level security. */
+  async assertWalled(): Promise<void> {
+    await Promise.all([assertWalled(this.app, APP_ROLE), assertWalled(this.system, SYSTEM_ROLE)]);
+  }
+
+  /** Begins a transaction that sees the rows of one account. The runner calls this; services get theirs in `ctx`. */
+  begin(accountId: string, mode: Mode): Promise<Transaction> {
+    return Transaction.begin(this.app, mode, ['app.account', accountId]);
+  }
+
+  /** Runs work that belongs to no account (a sweep, a delivery). Its purpose shows in `pg_stat_activity`. */
+  async asSystem<T>(purpose: string, work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const transaction = await Transaction.begin(this.system, 'write', ['application_name', `system: ${purpose}`]);
+    return complete(transaction, () => work(transaction));
+  }
+
+  /** Runs `work` in a transaction of its own, for what happens outside an operation's transaction. */
+  async asAccount<T>(
+    accountId: string,
+    work: (transaction: Transaction) => Promise<T>,
+    mode: Mode = 'write',
+  ): Promise<T> {
+    const transaction = await this.begin(accountId, mode);
+    return complete(transaction, () => work(transaction));
+  }
+
+  /** One statement over all accounts: for finding out whose a credential is, and for the watch over caches. */
+  async acrossAccounts<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
+    const { rows } = await this.system.query<Row>(prepared(statement));
+    return rows;
+  }
+
+  /** Last of all, after every part of the application has ended: what drains may still write. */
+  async close(): Promise<void> {
+    await this.prisma.$disconnect();
+    await Promise.all([this.app.end(), this.system.end()]);
+  }
+}
+
+async function complete<T>(transaction: Transaction, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await transaction.around(work);
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    if (transaction.isOpen) await transaction.rollback();
+    throw error;
+  }
+}
+
+/** The role is part of the connection's start, so RESET cannot undo it. UTC, because Prisma reads times without an offset. */
+function openPool(connectionString: string, role: string, max: number): pg.Pool {
+  const options = `-c role=${role} -c timezone=UTC -c statement_timeout=15s -c idle_in_transaction_session_timeout=15s`;
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    options,
+    pipeline: true,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'signalbox',
+  });
+  pool.on('error', () => {}); // an idle client's error would end the process
+  pool.on('connect', (client) => void client.on('error', () => {})); // and so would a borrowed client's
+  return pool;
+}

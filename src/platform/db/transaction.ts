@@ -1,0 +1,147 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { isOutage } from './database-errors.ts';
+
+/** A statement with its parameters. The text is fixed: it is prepared once per connection. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export type Mode = 'read' | 'write';
+
+/** The connection broke while COMMIT was under way, and the database cannot say what became of it. */
+export class OutcomeUnknown extends Error {}
+
+const BEGIN = { read: 'BEGIN READ ONLY', write: 'BEGIN' } as const;
+/** A writer learns its transaction's number before it commits: with it the database can say later whether it did. */
+const ENTER = {
+  read: `SELECT set_config($1, $2, true)`,
+  write: `SELECT set_config($1, $2, true), pg_current_xact_id()::text AS xid`,
+} as const;
+const ASK_AFTER_MS = [0, 100, 300, 600, 1_000, 2_000];
+
+const current = new AsyncLocalStorage<Transaction>();
+
+/** The transaction around the caller. */
+export function currentTransaction(): Transaction {
+  const transaction = current.getStore();
+  if (!transaction?.isOpen) throw new Error('There is no transaction here: it is over, or the operation declares none');
+  return transaction;
+}
+
+/** A second connection for one call would let calls wait for each other in the pool. */
+export function refuseSecondTransaction(): void {
+  if (current.getStore()?.isOpen) throw new Error('There is a transaction here already');
+}
+
+/** One transaction on one client. pg's pipeline sends statements on without waiting for the answers before them. */
+export class Transaction {
+  /** The transaction's number, of a writer. */
+  private readonly entered: Promise<string | undefined>;
+  private open = true;
+  private readonly pool: pg.Pool;
+  private readonly client: pg.PoolClient;
+
+  private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, [setting, value]: readonly [string, string]) {
+    this.pool = pool;
+    this.client = client;
+    const begun = client.query(BEGIN[mode]);
+    const entered = client.query<{ xid?: string }>(prepared({ text: ENTER[mode], values: [setting, value] }));
+    this.entered = Promise.all([begun, entered]).then(([, { rows }]) => rows[0]?.xid);
+    this.entered.catch(() => {}); // COMMIT asks for it
+  }
+
+  /** Begins, with `setting` set until the end. Does not wait for the answer: the first statement travels with it. */
+  static async begin(pool: pg.Pool, mode: Mode, setting: readonly [name: string, value: string]): Promise<Transaction> {
+    return new Transaction(pool, await pool.connect(), mode, setting);
+  }
+
+  get isOpen(): boolean {
+    return this.open;
+  }
+
+  /** Makes this the transaction of everything that `work` calls, Prisma included. */
+  around<T>(work: () => Promise<T>): Promise<T> {
+    return current.run(this, async () => await work()); // the await is inside: Prisma's promises are lazy
+  }
+
+  async query<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
+    return (await this.client.query<Row>(prepared(statement))).rows;
+  }
+
+  /** For Prisma's adapter, which has its own ideas about rows and types. */
+  send(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    return this.client.query(query);
+  }
+
+  /** Sends the last statements and COMMIT together. Returns only when it is certain that all of it is kept. */
+  async commit(last: readonly Statement[] = []): Promise<void> {
+    this.open = false;
+    const answers = [...last.map((statement) => this.client.query(prepared(statement))), this.client.query('COMMIT')];
+    const settled = await Promise.allSettled([this.entered, ...answers]);
+    const failure = settled.find((answer) => answer.status === 'rejected');
+    if (failure) return this.afterFailure(failure.reason);
+    this.client.release();
+    const end = settled.at(-1) as PromiseFulfilledResult<pg.QueryResult>;
+    // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed, and calls that a success.
+    if (end.value.command !== 'COMMIT')
+      throw new Error('A statement failed and its error was swallowed: nothing was kept');
+  }
+
+  async rollback(): Promise<void> {
+    this.open = false;
+    try {
+      await this.client.query('ROLLBACK');
+      this.client.release();
+    } catch (error) {
+      this.client.release(asError(error)); // also ends the connection
+    }
+  }
+
+  private async afterFailure(reason: unknown): Promise<void> {
+    if (!isOutage(reason)) {
+      this.client.release();
+      throw reason;
+    }
+    this.client.release(asError(reason));
+    const xid = await this.entered.catch(() => undefined);
+    if (xid === undefined) throw reason; // it never began, or it was a read: nothing can have been kept
+    if (!(await hasCommitted(this.pool, xid))) throw reason;
+  }
+}
+
+/** Asks until the database is back and the transaction has ended one way or the other. */
+async function hasCommitted(pool: pg.Pool, xid: string): Promise<boolean> {
+  for (const pause of ASK_AFTER_MS) {
+    await sleep(pause);
+    const answer = await pool
+      .query<{ status: string }>('SELECT pg_xact_status($1::text::xid8) AS status', [xid])
+      .catch(() => undefined);
+    const status = answer?.rows[0]?.status;
+    if (status === 'committed') return true;
+    if (status === 'aborted') return false;
+  }
+  throw new OutcomeUnknown(`Nobody can say whether transaction ${xid} was committed`);
+}
+
+const STATEMENTS_MAX = 2_000;
+const names = new Map<string, string>();
+
+/** Names a statement by its text, so that each connection prepares it once. */
+export function prepared({ text, values }: Statement): pg.QueryConfig {
+  return { name: names.get(text) ?? nameFor(text), text, values: [...values] };
+}
+
+function nameFor(text: string): string {
+  if (names.size >= STATEMENTS_MAX)
+    throw new Error(`Too many different statements; is a value part of a text? ${text.slice(0, 200)}`);
+  const name = `s${names.size}`;
+  names.set(text, name);
+  return name;
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

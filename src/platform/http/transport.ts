@@ -1,0 +1,98 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { BeforeApplicationShutdown, CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { from, type Observable } from 'rxjs';
+import { CONFIG, type Config } from '../config/config.ts';
+import { wireTime, Clock } from '../clock/clock.ts';
+import { OPERATION } from '../operation/handles.ts';
+import type { Operation } from '../operation/operation.ts';
+import { isSchema } from '../operation/output.ts';
+import { OperationRegistry } from '../operation/registry.ts';
+import { OperationRunner, type Call } from '../operation/runner.ts';
+import { evidenceBody, strictBody } from './body.ts';
+import { EventSink, LiveStream } from './live-stream.ts';
+import { presentedBy } from './presented.ts';
+
+/** Answers every route through the runner. The controller method is called by the runner, never by Nest. */
+@Injectable()
+export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown {
+  /** Open streams, so that a shutdown can cut those whose reader does not read. */
+  private readonly sinks = new Set<EventSink>();
+
+  constructor(
+    @Inject(Reflector) private readonly reflector: Reflector,
+    @Inject(OperationRegistry) private readonly registry: OperationRegistry,
+    @Inject(OperationRunner) private readonly runner: OperationRunner,
+    @Inject(Clock) private readonly clock: Clock,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  intercept(context: ExecutionContext, _next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const { id } = this.reflector.get<Operation>(OPERATION, context.getHandler());
+    return from(this.answer(id, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>()));
+  }
+
+  /** The owners of the streams have said goodbye by now; a reader who did not take it is cut off. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.clock.sleep(Math.min(500, this.config.drainSeconds * 1_000));
+    for (const sink of this.sinks) sink.destroy();
+  }
+
+  private async answer(id: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { op, handle } = this.registry.get(id);
+    const headers = new Map<string, string>();
+    const call: Call = {
+      presented: presentedBy(request),
+      input: { path: request.params, query: request.query, headers: request.headers },
+      readBody: op.evidence ? evidenceBody(request.rawBody) : strictBody(request.rawBody, this.config.jsonDepthLimit),
+      idempotencyKey: request.headers['idempotency-key']?.toString(),
+      requestId: request.id,
+      traceparent: request.headers['traceparent']?.toString(),
+      headers,
+    };
+    const result = await this.runner.run(op, handle, call);
+    for (const [name, value] of headers) void reply.header(name, value);
+    if (Array.isArray(result)) void reply.header('x-server-time', wireTime(this.clock.now()));
+    return this.write(op, result, request, reply);
+  }
+
+  /** Returns what Nest still has to send. */
+  private write({ output }: Operation, result: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    if (result instanceof LiveStream) return this.open(result, request, reply);
+    if (!isSchema(output) && output.produces === 'html') {
+      void reply.type('text/html; charset=utf-8');
+      return result;
+    }
+    return !isSchema(output) && output.produces === 'nothing' ? undefined : sendable(result, reply);
+  }
+
+  private open(stream: LiveStream, request: FastifyRequest, reply: FastifyReply): undefined {
+    reply.hijack(); // Fastify lets go of the response, and so do its header hooks: hand their headers over
+    request.socket.setNoDelay(true);
+    request.socket.setTimeout(0);
+    reply.raw.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-request-id': request.id,
+    });
+    reply.raw.flushHeaders();
+    if (request.method === 'HEAD') return void reply.raw.end();
+    const sink = new EventSink(reply.raw);
+    if (sink.signal.aborted) return undefined;
+    this.sinks.add(sink);
+    sink.signal.addEventListener('abort', () => this.sinks.delete(sink));
+    stream.attach(sink);
+    return undefined;
+  }
+}
+
+/** Left to themselves, Fastify sends a string as text and null as nothing. */
+function sendable(result: unknown, reply: FastifyReply): unknown {
+  if (typeof result === 'object' && result !== null) return result;
+  void reply.type('application/json; charset=utf-8');
+  return JSON.stringify(result);
+}

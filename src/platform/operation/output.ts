@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import type { LiveStream } from '../http/live-stream.ts';
+
+/** 204: there is nothing to say. */
+export const empty = { produces: 'nothing' } as const;
+/** `text/event-stream`; the events are described in words. */
+export const stream = (events: string): Stream => ({ produces: 'stream', events });
+/** A JSON answer, or the same as it comes, as `text/event-stream`. */
+export const jsonOrStream = <Schema extends z.ZodType>(schema: Schema, events: string): JsonOrStream<Schema> => ({
+  produces: 'json or stream',
+  schema,
+  events,
+});
+/** A page for people. */
+export const html = { produces: 'html' } as const;
+
+export interface Stream {
+  readonly produces: 'stream';
+  readonly events: string;
+}
+export interface JsonOrStream<Schema extends z.ZodType = z.ZodType> {
+  readonly produces: 'json or stream';
+  readonly schema: Schema;
+  readonly events: string;
+}
+
+export type Output = z.ZodType | typeof empty | typeof html | Stream | JsonOrStream;
+
+/** What a service returns for an output, at least. */
+export type Returned<Declared extends Output> = Declared extends z.ZodType
+  ? z.input<Declared>
+  : Declared extends JsonOrStream<infer Schema>
+    ? z.input<Schema> | LiveStream
+    : Declared extends Stream
+      ? LiveStream
+      : Declared extends typeof html
+        ? string
+        : void;
+
+export function isSchema(output: Output): output is z.ZodType {
+  return !('produces' in output);
+}
+
+/** The schema of an output's JSON form, where it has one. */
+export function schemaOf(output: Output): z.ZodType | undefined {
+  if (isSchema(output)) return output;
+  return output.produces === 'json or stream' ? output.schema : undefined;
+}

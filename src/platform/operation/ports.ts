@@ -1,0 +1,82 @@
+import type { Statement } from '../db/transaction.ts';
+import type { Fault } from '../faults/faults.ts';
+import type { Actor } from './actor.ts';
+import type { Area } from './areas.ts';
+import type { AuditEntry, Capability, OpContext, Operation, Scope } from './operation.ts';
+import type { OperationInput } from './input.ts';
+
+/** What a caller shows, and where it calls from. */
+export interface Presented {
+  readonly bearer: string | undefined;
+  /** The client's address, through trusted proxies. */
+  readonly address: string;
+}
+
+/** Who is calling. Provided by identity. */
+export abstract class Identifier {
+  /** @throws Fault 401 `auth.missing`, `auth.invalid`, `auth.expired` or `auth.revoked`. */
+  abstract identify(presented: Presented): Promise<Actor>;
+}
+
+export type Decision = 'allow' | 'refuse' | 'hide';
+
+/** May they. Provided by access. `hide` is for objects that the caller may not even know of. */
+export abstract class Decider {
+  abstract decide(actor: Actor, capability: Capability, scope: Scope): Promise<Decision>;
+  /** Whether the catalogue has the capability; the boot refuses operations that ask for another. */
+  abstract knows(capability: Capability): boolean;
+}
+
+export type Outcome = 'done' | 'refused' | 'failed' | 'unknown';
+
+/** Who did what by which call: what every piece of evidence about it says. */
+export interface Deed {
+  readonly op: Operation;
+  readonly actor: Actor;
+  readonly requestId: string;
+  readonly address: string;
+  /** Undefined when it could not be read. */
+  readonly input: OperationInput | undefined;
+}
+
+/** A refused call of somebody unknown. */
+export interface StrangersAttempt {
+  readonly operation: string;
+  readonly area: Area;
+  readonly presented: Presented;
+  readonly fault: Fault;
+  readonly requestId: string;
+}
+
+/** What was done. Provided by audit. */
+export abstract class AuditTrail {
+  /** The row that travels with the deed's COMMIT; none if its operation is unaudited. */
+  abstract row(deed: Deed, outcome: Outcome, note: object): Statement | undefined;
+  /** A row that the service asked for beside (or instead of) the declared one. */
+  abstract furtherRow(deed: Deed, entry: AuditEntry): Statement;
+  /** In a transaction of its own, since the deed's was rolled back. Never throws. */
+  abstract record(deed: Deed, outcome: Outcome, note: object): Promise<void>;
+  /** A mutation that was refused because nobody knows the caller: on record in the system's account, bounded in rate. */
+  abstract recordStranger(attempted: StrangersAttempt): void;
+}
+
+/** Gives principals their first roles. Provided by access. */
+export abstract class RoleAssigner {
+  /**
+   * In the caller's transaction. `loc` is where the ids stood in the input.
+   * @throws Fault 422 for an unknown role, 403 `access.escalation` if the principal would then hold, or already holds,
+   * more than the actor does. What the system itself assigns is not held against anything.
+   */
+  abstract assign(
+    ctx: Pick<OpContext, 'actor' | 'sql'>,
+    principalId: string,
+    roleIds: readonly string[],
+    loc: readonly string[],
+  ): Promise<void>;
+}
+
+/** Facts and their delivery. Provided by platform/outbox. */
+export interface Fact {
+  readonly topic: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}

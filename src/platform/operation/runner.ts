@@ -1,0 +1,257 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Bus } from '../bus/bus.ts';
+import { Clock } from '../clock/clock.ts';
+import { isConflict, isOutage, isUnstorableText } from '../db/database-errors.ts';
+import { Database } from '../db/database.ts';
+import { OutcomeUnknown } from '../db/transaction.ts';
+import {
+  DatabaseUnavailable,
+  Fault,
+  InputInvalid,
+  InternalFault,
+  OutcomeUnclear,
+  fault,
+  type FaultType,
+} from '../faults/faults.ts';
+import type { AlteredPlace } from '../json/json.ts';
+import { LiveStream } from '../http/live-stream.ts';
+import { Log, describeError } from '../log/log.ts';
+import { ANONYMOUS, type Actor } from './actor.ts';
+import { Attempt, type Circumstances } from './attempt.ts';
+import { answerRow, answeredBefore, checkIdempotencyKey, fingerprintOf, type RepeatableDeed } from './idempotency.ts';
+import { parseParts, type OperationInput, type RawInput } from './input.ts';
+import { Later } from './later.ts';
+import { areaOf, isRead, type FrameEnvelope, type Handler, type Operation } from './operation.ts';
+import { schemaOf } from './output.ts';
+import { AuditTrail, Decider, Identifier, type Deed, type Presented } from './ports.ts';
+
+export const AccessDenied = fault('access.denied', 'refused', 'Not allowed');
+
+/** The body as its transport could read it: parsed once the caller is known. */
+export type ReadBody = () => { readonly value: unknown; readonly altered: readonly AlteredPlace[] };
+
+/** One call, whatever protocol it came in by. */
+export interface Call {
+  readonly presented: Presented;
+  /** Path, query and headers; the body comes from `readBody`. */
+  readonly input: Omit<RawInput, 'body'>;
+  /** @throws Fault 422 when the body cannot be read. */
+  readonly readBody: ReadBody;
+  readonly idempotencyKey: string | undefined;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  readonly frame?: FrameEnvelope | undefined;
+  /** Filled by the operation: headers of the answer. */
+  readonly headers: Map<string, string>;
+}
+
+/** A call whose caller is known and whose input is read. */
+interface ReadyDeed extends RepeatableDeed {
+  readonly input: OperationInput;
+  readonly handle: Handler;
+  readonly call: Circumstances;
+}
+
+const ATTEMPTS = 3;
+/** The runner itself may raise these; an operation need not declare them. */
+const OWN = /^(auth|access|account|input|idempotency|database|outcome|server)\./;
+
+/** Turns declarations into behaviour. Every protocol calls `run`; none decides anything itself. */
+@Injectable()
+export class OperationRunner {
+  private readonly log = new Log('operation');
+
+  constructor(
+    @Inject(Identifier) private readonly identifier: Identifier,
+    @Inject(Decider) private readonly decider: Decider,
+    @Inject(AuditTrail) private readonly trail: AuditTrail,
+    @Inject(Database) private readonly database: Database,
+    @Inject(Bus) private readonly bus: Bus,
+    @Inject(Clock) private readonly clock: Clock,
+  ) {}
+
+  /** @throws Fault, and nothing else. */
+  async run(op: Operation, handle: Handler, call: Call): Promise<unknown> {
+    try {
+      const actor = await this.identify(op, call);
+      const deed = await this.read(op, handle, actor, call);
+      if (op.transaction === 'none') return await this.answerHot(deed);
+      return await this.perform(deed);
+    } catch (error) {
+      throw this.asFault(error, op, call.requestId);
+    }
+  }
+
+  private async identify(op: Operation, { presented, requestId }: Call): Promise<Actor> {
+    if (typeof op.capability === 'object' && 'anyoneBecause' in op.capability) return ANONYMOUS;
+    try {
+      return await this.identifier.identify(presented);
+    } catch (error) {
+      if (error instanceof Fault && !isRead(op)) {
+        this.trail.recordStranger({ operation: op.id, area: areaOf(op), presented, fault: error, requestId });
+      }
+      throw error;
+    }
+  }
+
+  private async read(op: Operation, handle: Handler, actor: Actor, call: Call): Promise<ReadyDeed> {
+    const { requestId, presented, traceparent, frame, headers, idempotencyKey } = call;
+    const unread: Deed = { op, actor, requestId, address: presented.address, input: undefined };
+    const refuse = async (error: unknown): Promise<never> => {
+      await this.record(unread, error, 'refused');
+      throw error;
+    };
+    if (!this.mayCall(op, actor)) await refuse(AccessDenied({ message: whoMayCall(op) }));
+    try {
+      checkIdempotencyKey(op.idempotent ? idempotencyKey : undefined);
+      const { value, altered } = call.readBody();
+      const parsed = parseParts(op.input, { ...call.input, body: value });
+      if ('problems' in parsed) throw InputInvalid({ problems: parsed.problems });
+      const deed: Deed = { ...unread, input: parsed.input };
+      const circumstances = { deed, now: this.clock.now(), traceparent, frame, altered, headers };
+      const fingerprint = (): Buffer => fingerprintOf([call.input.path, value]);
+      return { ...deed, input: parsed.input, handle, call: circumstances, idempotencyKey, fingerprint };
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  private mayCall(op: Operation, actor: Actor): boolean {
+    if (typeof op.capability === 'object' && 'onlyWorkers' in op.capability) return actor.kind === 'agent';
+    return !(op.operatorsOnly && actor.kind === 'agent');
+  }
+
+  private async answerHot(deed: ReadyDeed): Promise<unknown> {
+    await this.authorize(deed);
+    const attempt = new Attempt(deed.call, this.database, this.trail);
+    return this.finish(deed.op, await deed.handle(attempt, deed.input));
+  }
+
+  private async perform(deed: ReadyDeed): Promise<unknown> {
+    try {
+      await this.authorize(deed);
+    } catch (error) {
+      await this.record(deed, error, 'refused');
+      throw error;
+    }
+    return this.finish(deed.op, await this.untilKept(deed));
+  }
+
+  private async untilKept(deed: ReadyDeed): Promise<unknown> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.attemptOnce(deed);
+      } catch (error) {
+        if (attempt < ATTEMPTS && isConflict(error)) continue;
+        if (attempt === 1 && mayBeAnsweredMeanwhile(deed, error)) continue;
+        await this.record(deed, error, 'failed');
+        throw error;
+      }
+    }
+  }
+
+  /** The deed, its audit row and its facts: all of them or none. Pokes only once it is certain. */
+  private async attemptOnce(deed: ReadyDeed): Promise<unknown> {
+    const attempt = new Attempt(deed.call, this.database, this.trail);
+    const result = await this.inTransaction(deed, attempt);
+    attempt.poke();
+    if (attempt.hasFacts) this.bus.poke('outbox.filled', deed.actor.accountId);
+    return result;
+  }
+
+  private async inTransaction(deed: ReadyDeed, attempt: Attempt): Promise<unknown> {
+    const { op, actor, handle, input } = deed;
+    const transaction = await this.database.begin(actor.accountId, isRead(op) && !op.audit ? 'read' : 'write');
+    try {
+      const { result, last } = await transaction.around(async () => {
+        const earlier = await answeredBefore(transaction, deed);
+        if (earlier && !earlier.deferred) return { result: earlier.answer, last: [] };
+        if (earlier) attempt.repeated = earlier.answer;
+        const returned = await handle(attempt, input);
+        const isLater = returned instanceof Later;
+        const result = isLater ? returned : project(op, returned); // before the commit: a wrong answer undoes the deed
+        if (earlier) return { result, last: [] };
+        const audit = this.trail.row(deed, 'done', attempt.noted);
+        const answer = answerRow(deed, isLater ? returned.memo : result, isLater);
+        return { result, last: [...(audit ? [audit] : []), ...attempt.evidence(), ...answer] };
+      });
+      await transaction.commit(last);
+      return result;
+    } catch (error) {
+      if (transaction.isOpen) await transaction.rollback();
+      throw error;
+    }
+  }
+
+  /** What is answered only after the commit goes through the same schema. The deed stands: it is neither repeated nor on record as failed. */
+  private async finish(op: Operation, result: unknown): Promise<unknown> {
+    if (!(result instanceof Later)) return result;
+    try {
+      return project(op, await result.finish());
+    } catch (error) {
+      throw isOutage(error) && !isRead(op) ? OutcomeUnclear({ cause: error }) : error; // "nothing was changed" would be untrue
+    }
+  }
+
+  private async authorize({ op, actor, input }: ReadyDeed): Promise<void> {
+    if (typeof op.capability !== 'string') return;
+    const decision = await this.decider.decide(actor, op.capability, op.scope?.(input) ?? {});
+    if (decision === 'allow') return;
+    const missing = op.faults.find(({ kind }) => kind === 'not_found');
+    if (decision === 'hide' && missing) throw missing();
+    throw AccessDenied({ message: `This needs the capability ${op.capability}` });
+  }
+
+  /** What was refused or failed is evidence too. */
+  private async record(deed: Deed, error: unknown, outcome: 'refused' | 'failed'): Promise<void> {
+    const { code, problems, type } = this.toFault(error, deed.op);
+    if (type.kind === 'unavailable' && code !== OutcomeUnclear.code) return; // there is nowhere to write it, and nothing happened
+    const at = problems.length > 0 ? { at: problems.map(({ loc }) => loc.join('.')) } : {};
+    await this.trail.record(deed, code === OutcomeUnclear.code ? 'unknown' : outcome, { code, ...at });
+  }
+
+  private asFault(error: unknown, op: Operation, requestId: string): Fault {
+    const faulty = this.toFault(error, op);
+    const fields = { operation: op.id, area: areaOf(op), request_id: requestId, code: faulty.code };
+    if (faulty.type === InternalFault)
+      this.log.error('an operation failed', { ...fields, error: describeError(error) });
+    else if (faulty.status >= 500)
+      this.log.warn('an operation could not be done', { ...fields, error: describeError(error) });
+    else this.log.debug('an operation was refused', { ...fields, internal: faulty.internal });
+    return faulty;
+  }
+
+  /** Turns anything thrown into a fault the operation declared, or into one of the runner's. */
+  private toFault(error: unknown, op: Operation): Fault {
+    if (error instanceof Fault && (isDeclared(error.type, op) || OWN.test(error.code))) return error;
+    if (error instanceof OutcomeUnknown) return OutcomeUnclear({ cause: error });
+    if (isOutage(error)) return DatabaseUnavailable({ cause: error });
+    if (isUnstorableText(error)) {
+      const problem = { loc: ['body'], msg: 'Text must not contain NUL or broken characters', type: 'text_nul' };
+      return InputInvalid({ problems: [problem], cause: error });
+    }
+    return InternalFault({ cause: error });
+  }
+}
+
+function isDeclared(type: FaultType, op: Operation): boolean {
+  return op.faults.some(({ code }) => code === type.code);
+}
+
+/** The deed of an equal call, running at the same time, may be why the service said no. */
+function mayBeAnsweredMeanwhile({ op, idempotencyKey }: ReadyDeed, error: unknown): boolean {
+  return op.idempotent === true && idempotencyKey !== undefined && error instanceof Fault && error.status === 409;
+}
+
+/** Lets out what the declared output names, and nothing else. */
+function project({ output }: Operation, result: unknown): unknown {
+  const schema = schemaOf(output);
+  if (!schema || result instanceof LiveStream) return result;
+  return schema.parse(result);
+}
+
+function whoMayCall(op: Operation): string {
+  return typeof op.capability === 'object' && 'onlyWorkers' in op.capability
+    ? 'Only a worker token opens this'
+    : 'A worker token does not open this';
+}

@@ -1,0 +1,52 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { APP_FILTER, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
+import { Bus } from './bus/bus.ts';
+import { Clock } from './clock/clock.ts';
+import { CONFIG, type Config } from './config/config.ts';
+import { KEY_RING, type KeyRing } from './crypto/key-ring.ts';
+import { DATABASE_URL, Database } from './db/database.ts';
+import { PartitionSweep } from './db/partitions.ts';
+import { HttpFaults } from './http/faults.ts';
+import { FramesTransport } from './http/frames-transport.ts';
+import { HttpTransport } from './http/transport.ts';
+import { SystemController } from './http/system.controller.ts';
+import { SystemPages } from './http/system.service.ts';
+import { IdempotencySweep } from './operation/idempotency.sweep.ts';
+import { OperationRegistry } from './operation/registry.ts';
+import { OperationRunner } from './operation/runner.ts';
+import { Outbox } from './outbox/outbox.ts';
+import { Replica } from './replica/replica.ts';
+import { Sweeper } from './sweep/sweep.ts';
+
+/** What the process was started with. */
+export interface Foundations {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  readonly keyRing: KeyRing;
+}
+
+const GROUND = [Clock, Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
+const OPERATIONS = [OperationRegistry, OperationRunner, FramesTransport, SystemPages];
+
+/** The ground that every room stands on. */
+@Global()
+@Module({})
+export class PlatformModule {
+  static on({ config, databaseUrl, keyRing }: Foundations): DynamicModule {
+    return {
+      module: PlatformModule,
+      imports: [DiscoveryModule],
+      controllers: [SystemController],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: DATABASE_URL, useValue: databaseUrl },
+        { provide: KEY_RING, useValue: keyRing },
+        { provide: APP_INTERCEPTOR, useClass: HttpTransport },
+        { provide: APP_FILTER, useClass: HttpFaults },
+        ...GROUND,
+        ...OPERATIONS,
+      ],
+      exports: [CONFIG, DATABASE_URL, KEY_RING, ...GROUND, ...OPERATIONS],
+    };
+  }
+}

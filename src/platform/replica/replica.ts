@@ -1,0 +1,77 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Clock } from '../clock/clock.ts';
+import { Database } from '../db/database.ts';
+import { newId } from '../ids/ids.ts';
+import { Log, describeError } from '../log/log.ts';
+
+/** A replica that has not touched its row for this long is dead to the others. */
+export const REPLICA_ALIVE_SECONDS = 5;
+const TOUCH_MS = 1_000;
+const FORGET_AFTER_HOURS = 24;
+
+/** Touches the own row and counts the others that are alive, by the database's clock. */
+const TOUCH = `
+  WITH touched AS (
+    INSERT INTO replica (id, started_at, seen_at) VALUES ($1, now(), now())
+    ON CONFLICT (id) DO UPDATE SET seen_at = now())
+  SELECT count(*)::int AS others FROM replica WHERE id <> $1 AND seen_at > now() - make_interval(secs => $2)`;
+const LEAVE = 'DELETE FROM replica WHERE id = $1 OR seen_at < now() - make_interval(hours => $2)';
+
+/** This process among its equals: its id, its sign of life, and whether there are others. */
+@Injectable()
+export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly id: string;
+  private readonly log = new Log('replica');
+  private others = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly leaving = new AbortController();
+
+  constructor(
+    @Inject(Clock) clock: Clock,
+    @Inject(Database) private readonly database: Database,
+  ) {
+    this.id = newId('replica', clock.nowMs());
+  }
+
+  /** True while no other replica was seen alive. A replica that starts is noticed within a second. */
+  get isAlone(): boolean {
+    return this.others === 0;
+  }
+
+  get isDraining(): boolean {
+    return this.leaving.signal.aborted;
+  }
+
+  /** Aborted when the replica begins to leave: whoever waits answers with what there is. */
+  get draining(): AbortSignal {
+    return this.leaving.signal;
+  }
+
+  /** From now on this replica takes no new work. */
+  drain(): void {
+    this.leaving.abort();
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.touch();
+    this.timer = setInterval(() => void this.touch(), TOUCH_MS).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.database.acrossAccounts({ text: LEAVE, values: [this.id, FORGET_AFTER_HOURS] }).catch(() => {});
+  }
+
+  private async touch(): Promise<void> {
+    try {
+      const [row] = await this.database.acrossAccounts<{ others: number }>({
+        text: TOUCH,
+        values: [this.id, REPLICA_ALIVE_SECONDS],
+      });
+      this.others = row?.others ?? 0;
+    } catch (error) {
+      this.others = Math.max(this.others, 1); // unknown: rather send pokes that nobody hears
+      this.log.debug('the replica row could not be touched', { error: describeError(error) });
+    }
+  }
+}
