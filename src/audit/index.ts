@@ -1,0 +1,2 @@
+export { AuditModule } from './audit.module.ts';
+export { AuditLedger } from './ledger/ledger.service.ts';
