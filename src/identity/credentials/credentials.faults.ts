@@ -1,0 +1,9 @@
+import { fault } from '../../platform/faults/faults.ts';
+
+export const AuthMissing = fault('auth.missing', 'unauthenticated', 'A credential is needed: Authorization: Bearer …');
+export const AuthInvalid = fault('auth.invalid', 'unauthenticated', 'This credential is not known');
+export const AuthExpired = fault('auth.expired', 'unauthenticated', 'This credential has expired');
+export const AuthRevoked = fault('auth.revoked', 'unauthenticated', 'This credential was revoked');
+export const AccountSuspended = fault('account.suspended', 'refused', 'This account is suspended');
+/** Raised wherever somebody would hand out rights; what is held is the room access's to say. */
+export const AccessEscalation = fault('access.escalation', 'refused', 'Nobody may give away what they do not hold');

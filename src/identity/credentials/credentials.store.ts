@@ -1,0 +1,50 @@
+import type { Database } from '../../platform/db/database.ts';
+
+/** A credential as its rows have it now. */
+export interface CredentialRow {
+  readonly accountId: string;
+  readonly credentialId: string;
+  readonly kind: 'person' | 'service_account' | 'agent';
+  /** The principal, or the agent of a worker token. */
+  readonly holderId: string;
+  readonly handle: string | null;
+  readonly scopes: readonly string[];
+  /** Taken back, or its principal is no longer active. */
+  readonly isRevoked: boolean;
+  readonly isAccountActive: boolean;
+  /** By the database's clock; null where it never expires. */
+  readonly expiresInMs: number | null;
+}
+
+const FIND = `
+  SELECT k.account_id AS "accountId", k.id AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, k.scopes,
+         k.revoked_at IS NOT NULL OR p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive",
+         (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs"
+    FROM api_key k
+    JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id
+    JOIN account a ON a.id = k.account_id
+   WHERE k.secret_hash = $1
+  UNION ALL
+  SELECT t.account_id, t.id, 'agent', t.agent_id, t.handle, '{}', t.revoked_at IS NOT NULL, a.status = 'active',
+         (extract(epoch FROM t.expires_at - now()) * 1000)::float8
+    FROM worker_token t JOIN account a ON a.id = t.account_id
+   WHERE t.secret_hash = $1`;
+
+/** Who the installation belongs to: the first person of the first account. */
+const FIND_OWNER = `
+  SELECT a.id AS "accountId", '' AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, '{}'::text[] AS scopes,
+         p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive", NULL AS "expiresInMs"
+    FROM account a JOIN principal p ON p.account_id = a.id AND p.kind = 'person'
+   ORDER BY a.created_at, a.id, p.created_at, p.id
+   LIMIT 1`;
+
+/** Looks for a secret among API keys and worker tokens of all accounts: it says by itself whose it is. */
+export async function findCredential(database: Database, secretHash: Uint8Array): Promise<CredentialRow | undefined> {
+  const [row] = await database.acrossAccounts<CredentialRow>({ text: FIND, values: [secretHash] });
+  return row;
+}
+
+export async function findOwner(database: Database): Promise<CredentialRow | undefined> {
+  const [row] = await database.acrossAccounts<CredentialRow>({ text: FIND_OWNER, values: [] });
+  return row;
+}

@@ -1,0 +1,123 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { wireTime } from '../../platform/clock/clock.ts';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { hashOf, newSecret } from '../../platform/crypto/secrets.ts';
+import { Database } from '../../platform/db/database.ts';
+import { invalid } from '../../platform/faults/faults.ts';
+import { newId } from '../../platform/ids/ids.ts';
+import { later, type Later } from '../../platform/operation/later.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { CredentialWatch } from '../watch/watch.service.ts';
+import type {
+  listWorkerTokens,
+  revokeWorkerToken,
+  rotateWorkerToken,
+  workerTokenStatus,
+} from './worker-tokens.contract.ts';
+import { WorkerTokenRevoked } from './worker-tokens.events.ts';
+import { hintOf } from './worker-tokens.policy.ts';
+import {
+  findToken,
+  findValid,
+  insertToken,
+  listTokens,
+  lockTokens,
+  resolveAgent,
+  revokeToken,
+  type TokenOfAgentRow,
+  type TokenRow,
+} from './worker-tokens.store.ts';
+
+type Summary = Out<typeof listWorkerTokens>[number];
+type Created = Out<typeof rotateWorkerToken>;
+
+/** What lets workers speak for an agent. A handle has at most one valid token; an agent need not exist for it. */
+@Injectable()
+export class WorkerTokens {
+  constructor(
+    @Inject(Database) private readonly database: Database,
+    @Inject(CredentialWatch) private readonly watch: CredentialWatch,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async rotate(ctx: OpContext, wanted: In<typeof rotateWorkerToken>): Promise<Created | Later<Created>> {
+    const { agentId: name, credentialRef, ttlSeconds = null } = wanted;
+    if (typeof credentialRef === 'string') {
+      throw invalid(['body', 'credentialRef'], 'There is no such credential', 'unknown_reference');
+    }
+    await lockTokens(ctx);
+    const nowMs = ctx.now.getTime();
+    const { handle, agentId } = (await resolveAgent(ctx, name)) ?? { handle: name, agentId: newId('agent', nowMs) };
+    const before = await revokeToken(ctx, handle);
+    const [id, token] = [newId('workerToken', nowMs), newSecret('swt')];
+    const made = { id, handle, agentId, secretHash: hashOf(token), isRotation: before !== undefined, ttlSeconds };
+    const expiresAt = wireTimeOrNull(await insertToken(ctx, made));
+    ctx.note({ target_id: agentId, handle, token_id: id, rotated_token_id: before?.id ?? null, expires_at: expiresAt });
+    const created = { token, agentId: name, workerTokenHint: hintOf(token), expiresAt };
+    if (!before) return created;
+    WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
+    return this.onceSettled(ctx, created);
+  }
+
+  async list(ctx: OpContext): Promise<Summary[]> {
+    const rows = await listTokens(ctx, this.config.presenceWindowSeconds);
+    ctx.note({ rows: rows.length });
+    return rows.map(summaryOf);
+  }
+
+  async status(ctx: OpContext, input: In<typeof workerTokenStatus>): Promise<Out<typeof workerTokenStatus>> {
+    const named = await resolveAgent(ctx, input.agent_id);
+    const row = named && (await findToken(ctx, named.handle));
+    return { agentId: input.agent_id, exists: row !== undefined, ...validityOf(row) };
+  }
+
+  /** Repeated, it waits again: the answer to the first call may have been lost before every replica knew. */
+  async revoke(ctx: OpContext, { agent_id }: In<typeof revokeWorkerToken>): Promise<void | Later<void>> {
+    await lockTokens(ctx);
+    const named = await resolveAgent(ctx, agent_id);
+    if (!named) return;
+    const before = await revokeToken(ctx, named.handle);
+    ctx.note({ target_id: named.agentId, handle: named.handle, token_id: before?.id ?? null });
+    if (before) WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
+    return this.onceSettled(ctx, undefined);
+  }
+
+  /** Those of `tokenIds` that open something now: for whoever holds channels open under them. */
+  async valid(tokenIds: readonly string[]): Promise<Set<string>> {
+    return new Set(tokenIds.length === 0 ? [] : await findValid(this.database, tokenIds));
+  }
+
+  private async onceSettled<Answer>(ctx: OpContext, answer: Answer): Promise<Later<Answer>> {
+    const version = await this.watch.change(ctx);
+    return later(async () => {
+      await this.watch.settled(version);
+      return answer;
+    });
+  }
+}
+
+function validityOf(row: TokenRow | undefined): Pick<Summary, 'createdAt' | 'expired' | 'expiresAt' | 'lastRotatedAt'> {
+  return {
+    createdAt: wireTimeOrNull(row?.createdAt),
+    expired: row?.isExpired ?? false,
+    expiresAt: wireTimeOrNull(row?.expiresAt),
+    lastRotatedAt: wireTimeOrNull(row?.rotatedAt),
+  };
+}
+
+/** An agent that never registered is found by its handle only, so the handle stands for its id. */
+function summaryOf(row: TokenOfAgentRow): Summary {
+  return {
+    agentId: row.agentId ?? row.handle,
+    idSlug: row.handle,
+    name: row.agentName,
+    agentStatus: row.agentStatus,
+    isArchived: row.isArchived,
+    exists: true,
+    ...validityOf(row),
+  };
+}
+
+function wireTimeOrNull(at: Date | null | undefined): string | null {
+  return at ? wireTime(at) : null;
+}
