@@ -1,0 +1,12 @@
+import { Global, Module } from '@nestjs/common';
+import { Decider, RoleAssigner } from '../platform/operation/ports.ts';
+import { Decisions } from './decisions/decisions.service.ts';
+import { Roles } from './roles/roles.service.ts';
+
+/** May they. Global, because the operation runner and the room identity find their ports here. */
+@Global()
+@Module({
+  providers: [Decisions, { provide: Decider, useExisting: Decisions }, { provide: RoleAssigner, useClass: Roles }],
+  exports: [Decider, RoleAssigner],
+})
+export class AccessModule {}

@@ -1,0 +1,43 @@
+import type { Area } from '../../platform/operation/areas.ts';
+
+export interface CapabilitySpec {
+  /** The area whose operations ask for it. */
+  readonly area: Area;
+  /** What it lets its holder do. */
+  readonly allows: string;
+  readonly sensitivity: 'low' | 'medium' | 'high';
+}
+
+/** Every capability that an operation of this build asks for, and no other. */
+export const CAPABILITIES = {
+  'agent.read': { area: 'agents', allows: 'See agents, their versions and who works for them', sensitivity: 'low' },
+  'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },
+  'run.read': { area: 'runs', allows: 'See runs and everything on their record', sensitivity: 'medium' },
+  'run.cancel': { area: 'runs', allows: 'Cancel runs', sensitivity: 'medium' },
+  'api_key.create': {
+    area: 'identity',
+    allows: 'Make API keys that reach no further than oneself',
+    sensitivity: 'high',
+  },
+  'api_key.read': { area: 'identity', allows: 'See which API keys there are', sensitivity: 'low' },
+  'api_key.revoke': { area: 'identity', allows: 'Revoke API keys', sensitivity: 'high' },
+  'api_key.reveal': { area: 'identity', allows: 'See the secret of one’s own new API key again', sensitivity: 'high' },
+  'worker_token.read': { area: 'agents', allows: 'See which agents have a worker token', sensitivity: 'low' },
+  'worker_token.rotate': { area: 'agents', allows: 'Make and replace worker tokens', sensitivity: 'high' },
+  'worker_token.revoke': { area: 'agents', allows: 'Revoke worker tokens', sensitivity: 'high' },
+  'audit.read': { area: 'audit', allows: 'Read the audit trail', sensitivity: 'medium' },
+} as const satisfies Record<string, CapabilitySpec>;
+
+export type KnownCapability = keyof typeof CAPABILITIES;
+
+export const KNOWN_CAPABILITIES = Object.keys(CAPABILITIES) as readonly KnownCapability[];
+
+export function isKnown(capability: string): capability is KnownCapability {
+  return Object.hasOwn(CAPABILITIES, capability);
+}
+
+/** A capability's two halves: what it is about, and what may be done. */
+export function partsOf(capability: string): readonly [noun: string, verb: string] {
+  const dot = capability.indexOf('.');
+  return [capability.slice(0, dot), capability.slice(dot + 1)];
+}
