@@ -1,0 +1,120 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { invariant } from '../../platform/faults/faults.ts';
+import type { JsonObject } from '../../platform/json/json.ts';
+import type { InputProblem } from '../../platform/json/problems.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { agentView } from './agent-view.policy.ts';
+import { InputChecks } from './input-checks.service.ts';
+import { fingerprintOf, manifestHash, readManifest, type ManifestFacts } from './manifest.policy.ts';
+import type { getAgent, listAgents } from './registry.contract.ts';
+import { AgentNotFound, WrongAgent } from './registry.faults.ts';
+import {
+  findAgentId,
+  findAgentRow,
+  followManifest,
+  listAgentRows,
+  listInstances,
+  recallManifest,
+  showAgentRow,
+  takeGeneration,
+  type AgentRow,
+} from './registry.store.ts';
+
+/** Signs of life that this replica has heard and not written yet. Provided by workers. */
+export abstract class UnwrittenPresence {
+  /** Resolves when everything that was heard before the call is in the rows. */
+  abstract flush(): Promise<void>;
+}
+
+/** What a worker says about its agent. */
+export interface Registration {
+  readonly manifest: JsonObject;
+  /** Undefined: unchanged. */
+  readonly skills: readonly unknown[] | undefined;
+  readonly skillsHash: string;
+}
+
+/** The same, read, and its schema tried. */
+export interface ReadRegistration extends Registration {
+  readonly facts: ManifestFacts;
+  readonly hash: Buffer;
+  readonly schemaError: string | null;
+}
+
+export interface Registered {
+  readonly agentId: string;
+  readonly generation: number;
+  /** False when the newest registration of the agent said the same; then nothing was written. */
+  readonly changed: boolean;
+}
+
+/** What can run: agents, as their workers describe them. */
+@Injectable()
+export class AgentRegistry {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(InputChecks) private readonly checks: InputChecks,
+    @Inject(UnwrittenPresence) private readonly unwritten: UnwrittenPresence,
+  ) {}
+
+  async list(ctx: OpContext, { include_archived }: In<typeof listAgents>): Promise<Out<typeof listAgents>> {
+    const { accountId } = ctx.actor;
+    const { presenceWindowSeconds: window } = this.config;
+    await this.unwritten.flush();
+    const agents = await listAgentRows(ctx, accountId, include_archived);
+    const ids = agents.map(({ id }) => id);
+    const byAgent = Map.groupBy(await listInstances(ctx, accountId, ids, window), ({ agent_id }) => agent_id);
+    return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
+  }
+
+  async show(ctx: OpContext, { agent_id }: In<typeof getAgent>): Promise<Out<typeof getAgent>> {
+    const { accountId } = ctx.actor;
+    const { presenceWindowSeconds: window } = this.config;
+    await this.unwritten.flush();
+    const agent = await showAgentRow(ctx, accountId, agent_id);
+    if (!agent) throw AgentNotFound();
+    return agentView(agent, await listInstances(ctx, accountId, [agent.id], window), window);
+  }
+
+  /** @throws Fault 404 `agent.not_found`. */
+  async find(ctx: OpContext, ref: string): Promise<AgentRow> {
+    const agent = await findAgentRow(ctx, ctx.actor.accountId, ref);
+    if (!agent) throw AgentNotFound();
+    return agent;
+  }
+
+  /** The id behind an id or a handle; undefined where there is no such agent. */
+  async idOf(ctx: OpContext, ref: string): Promise<string | undefined> {
+    return findAgentId(ctx, ctx.actor.accountId, ref);
+  }
+
+  /** What of an input does not fit the agent's schema: empty if all does, and where the schema checks nothing. */
+  async checkInput(agent: AgentRow, input: unknown): Promise<readonly InputProblem[]> {
+    return agent.input_schema_error === null ? this.checks.problemsOf(agent.input_schema, input) : [];
+  }
+
+  /** Reads what a worker says. Belongs before the transaction: an unusual schema may take seconds to compile. */
+  async read(said: Registration): Promise<ReadRegistration> {
+    const facts = readManifest(said.manifest);
+    const schemaError = await this.checks.errorIn(facts.inputSchema);
+    return { ...said, facts, hash: manifestHash(said.manifest, said.skillsHash), schemaError };
+  }
+
+  /**
+   * Makes the agent of the caller's token what a manifest says. The token decides which agent that is; the name in the
+   * manifest may be anything but that of another agent.
+   * @throws Fault 403 `worker.wrong_agent`.
+   */
+  async register(ctx: OpContext, registration: ReadRegistration): Promise<Registered> {
+    const { kind, id: agentId, agentHandle } = ctx.actor;
+    invariant(kind === 'agent' && agentHandle !== undefined, 'only a worker token registers');
+    const { facts, hash, schemaError, manifest, skills, skillsHash } = registration;
+    const { generation: known, names_another: namesAnother } = await recallManifest(ctx, hash, facts.claimedName);
+    if (namesAnother) throw WrongAgent({ message: `This token does not speak for ${facts.claimedName}` });
+    if (known !== null) return { agentId, generation: known, changed: false };
+    await followManifest(ctx, facts, hash, schemaError);
+    const generation = await takeGeneration(ctx, fingerprintOf(manifest, skillsHash), manifest, skills);
+    return { agentId, generation, changed: true };
+  }
+}

@@ -1,0 +1,245 @@
+import { writeJson, type JsonObject } from '../../platform/json/json.ts';
+import type { OpContext } from '../../platform/operation/operation.ts';
+import type { ManifestFacts } from './manifest.policy.ts';
+
+type RunStatus = 'queued' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+/** What other rooms ask of an agent before they give it work. */
+export interface AgentRow {
+  readonly id: string;
+  readonly handle: string;
+  readonly version: string;
+  readonly generation: number;
+  readonly input_schema: unknown;
+  /** Why nothing is checked against the schema; null where it holds. */
+  readonly input_schema_error: string | null;
+  readonly default_input: JsonObject;
+  readonly is_enabled: boolean;
+  readonly archived_at: Date | null;
+}
+
+/** An agent as lists show it. */
+export interface ListedAgent {
+  readonly id: string;
+  readonly handle: string;
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly source_path: string;
+  readonly source_commit: string | null;
+  readonly source_dirty: boolean | null;
+  readonly model: string | null;
+  readonly labels: Record<string, string>;
+  readonly tools: string[];
+  readonly default_input: JsonObject;
+  readonly input_schema: unknown;
+  readonly input_schema_error: string | null;
+  readonly capabilities: JsonObject;
+  readonly agent_card: JsonObject;
+  readonly generation: number;
+  readonly is_enabled: boolean;
+  readonly archived_at: Date | null;
+  readonly runs_active: number;
+  readonly runs_queued: number;
+  readonly oldest_queued_at: Date | null;
+  readonly latest_run_at: Date | null;
+  readonly latest_run_status: RunStatus | null;
+  readonly latest_success_at: Date | null;
+}
+
+/** A worker of an agent, and what it is doing. */
+export interface InstanceRow {
+  readonly id: string;
+  readonly agent_id: string;
+  readonly generation: number | null;
+  readonly version: string | null;
+  readonly source_commit: string | null;
+  readonly source_dirty: string | null;
+  readonly sdk_version: string | null;
+  readonly cluster_name: string | null;
+  readonly namespace: string | null;
+  readonly pod_name: string | null;
+  readonly last_seen_at: Date;
+  readonly is_online: boolean;
+  readonly channel_seen_at: Date | null;
+  /** Every slot is taken. */
+  readonly is_busy: boolean;
+  readonly run_id: string | null;
+  readonly run_status: RunStatus | null;
+  readonly run_started_at: Date | null;
+}
+
+type Sql = Pick<OpContext, 'sql'>;
+
+const FIND = `
+  SELECT id, handle, version, generation, input_schema, input_schema_error, default_input, is_enabled, archived_at
+    FROM agent WHERE account_id = $1 AND (id = $2 OR handle = $2) ORDER BY (id = $2) DESC LIMIT 1`;
+
+/** By id first, then by handle. */
+export async function findAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<AgentRow | undefined> {
+  return (await sql<AgentRow>(FIND, [accountId, ref]))[0];
+}
+
+const FIND_ID =
+  'SELECT id FROM agent WHERE account_id = $1 AND (id = $2 OR handle = $2) ORDER BY (id = $2) DESC LIMIT 1';
+
+export async function findAgentId({ sql }: Sql, accountId: string, ref: string): Promise<string | undefined> {
+  return (await sql<{ id: string }>(FIND_ID, [accountId, ref]))[0]?.id;
+}
+
+const LISTED = `
+  SELECT a.id, a.handle, a.name, a.description, a.version, a.owner, a.repo, a.source_path, a.source_commit, a.source_dirty, a.model,
+         a.labels, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
+         a.is_enabled, a.archived_at, active.runs_active, queue.runs_queued, queue.oldest_queued_at,
+         latest.latest_run_at, latest.latest_run_status, success.latest_success_at
+    FROM agent AS a
+   CROSS JOIN LATERAL (
+     SELECT count(*)::int AS runs_active FROM run_facts AS r
+      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status IN ('claimed', 'running')) AS active
+   CROSS JOIN LATERAL (
+     SELECT count(*)::int AS runs_queued, min(r.queued_at) AS oldest_queued_at FROM run_facts AS r
+      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status = 'queued') AS queue
+    LEFT JOIN LATERAL (
+     SELECT r.created_at AS latest_run_at, r.status AS latest_run_status FROM run_facts AS r
+      WHERE r.account_id = a.account_id AND r.agent_id = a.id ORDER BY r.created_at DESC, r.id DESC LIMIT 1) AS latest ON true
+    LEFT JOIN LATERAL (
+     SELECT r.finished_at AS latest_success_at FROM run_facts AS r
+      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status = 'succeeded'
+      ORDER BY r.finished_at DESC LIMIT 1) AS success ON true
+   WHERE a.account_id = $1`;
+const LIST = `${LISTED} AND ($2 OR a.archived_at IS NULL) ORDER BY a.created_at, a.id`;
+const SHOW = `${LISTED} AND (a.id = $2 OR a.handle = $2) ORDER BY (a.id = $2) DESC LIMIT 1`;
+
+export async function listAgentRows({ sql }: Sql, accountId: string, withArchived: boolean): Promise<ListedAgent[]> {
+  return sql<ListedAgent>(LIST, [accountId, withArchived]);
+}
+
+export async function showAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<ListedAgent | undefined> {
+  return (await sql<ListedAgent>(SHOW, [accountId, ref]))[0];
+}
+
+/** A worker that nothing was heard of for so long is none any more; a sweep forgets it. */
+const INSTANCE_DAYS = 7;
+const INSTANCES = `
+  SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
+         said.cluster_name, said.namespace, said.pod_name, w.last_seen_at,
+         w.last_seen_at > now() - make_interval(secs => $3) AS is_online,
+         greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at,
+         coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,
+         held.id AS run_id, held.status AS run_status, held.started_at AS run_started_at
+    FROM worker_presence AS w
+    LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(
+      version text, source_commit text, source_dirty text, cluster_name text, namespace text, pod_name text) ON true
+    LEFT JOIN LATERAL (
+     SELECT r.id, r.status, r.started_at, (count(r.slot) OVER ())::int AS taken FROM run_facts AS r
+      WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.agent_id = w.agent_id AND r.status IN ('claimed', 'running')
+      ORDER BY r.claimed_at, r.id LIMIT 1) AS held ON true
+   WHERE w.account_id = $1 AND w.agent_id = ANY ($2::text[]) AND w.registered_at IS NOT NULL
+     AND w.last_seen_at > now() - make_interval(days => ${INSTANCE_DAYS})
+   ORDER BY w.first_seen_at, w.id`;
+
+/** The registered workers of these agents, however many agents, in one statement. */
+export async function listInstances(
+  { sql }: Sql,
+  accountId: string,
+  agentIds: readonly string[],
+  windowSeconds: number,
+): Promise<InstanceRow[]> {
+  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES, [accountId, agentIds, windowSeconds]);
+}
+
+const KNOWN = `
+  SELECT (SELECT generation FROM agent WHERE account_id = $1 AND id = $2 AND manifest_hash = $3) AS generation,
+         EXISTS (SELECT FROM agent WHERE account_id = $1 AND (handle = $4 OR id = $4) AND id <> $2) AS names_another`;
+
+export interface Knowledge {
+  /** The agent's generation, if the newest manifest had this very hash. */
+  readonly generation: number | null;
+  /** The author's name for the agent is the name of another one. */
+  readonly names_another: boolean;
+}
+
+/** What is known of a manifest before anything is written. */
+export async function recallManifest(ctx: OpContext, hash: Buffer, claimedName: string): Promise<Knowledge> {
+  const { accountId, id } = ctx.actor;
+  const [row] = await ctx.sql<Knowledge>(KNOWN, [accountId, id, hash, claimedName]);
+  return row ?? { generation: null, names_another: false };
+}
+
+/** Also locks the agent, so that generations are numbered one after the other. */
+const FOLLOW = `
+  INSERT INTO agent (account_id, id, handle, name, description, version, owner, repo, source_path, source_commit, source_dirty, model,
+                     labels, tools, default_input, input_schema, input_schema_error, capabilities, agent_card, triggers, manifest_hash)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14::text[], $15::jsonb, $16::jsonb, $17, $18::jsonb, $19::jsonb,
+          $20::jsonb, $21)
+  ON CONFLICT (account_id, id) DO UPDATE SET
+    name = excluded.name, description = excluded.description, version = excluded.version, owner = excluded.owner, repo = excluded.repo,
+    source_path = excluded.source_path, source_commit = excluded.source_commit, source_dirty = excluded.source_dirty,
+    model = excluded.model, labels = excluded.labels, tools = excluded.tools, default_input = excluded.default_input,
+    input_schema = excluded.input_schema, input_schema_error = excluded.input_schema_error, capabilities = excluded.capabilities,
+    agent_card = excluded.agent_card, triggers = excluded.triggers, manifest_hash = excluded.manifest_hash, updated_at = now()`;
+
+/** Makes the agent what its newest manifest says; the first one makes the agent. Whether it may run is not the manifest's. */
+export async function followManifest(
+  ctx: OpContext,
+  facts: ManifestFacts,
+  hash: Buffer,
+  inputSchemaError: string | null,
+): Promise<void> {
+  const { accountId, id, agentHandle } = ctx.actor;
+  const { name, description, version, owner, repo, sourcePath, sourceCommit, sourceDirty, model } = facts;
+  await ctx.sql(FOLLOW, [
+    ...[
+      accountId,
+      id,
+      agentHandle,
+      name,
+      description,
+      version,
+      owner,
+      repo,
+      sourcePath,
+      sourceCommit,
+      sourceDirty,
+      model,
+    ],
+    ...[
+      writeJson(facts.labels),
+      facts.tools,
+      writeJson(facts.defaultInput),
+      writeJson(facts.inputSchema),
+      inputSchemaError,
+    ],
+    ...[writeJson(facts.capabilities), writeJson(facts.agentCard), writeJson(facts.triggers), hash],
+  ]);
+}
+
+/** Left out, the skills are those of the version before. */
+const ADD_GENERATION = `
+  INSERT INTO agent_generation (account_id, agent_id, generation, fingerprint, manifest, skills)
+  SELECT $1, $2, coalesce(max(generation), 0) + 1, $3, $4::jsonb,
+         coalesce($5::jsonb, (array_agg(skills ORDER BY generation DESC))[1], '[]')
+    FROM agent_generation WHERE account_id = $1 AND agent_id = $2
+  ON CONFLICT (account_id, agent_id, fingerprint) DO NOTHING`;
+const TAKE_GENERATION = `
+  UPDATE agent AS a SET generation = g.generation FROM agent_generation AS g
+   WHERE a.account_id = $1 AND a.id = $2 AND g.account_id = $1 AND g.agent_id = $2 AND g.fingerprint = $3
+  RETURNING g.generation`;
+
+/** The version that a fingerprint is: a new one, or one that was there before. */
+export async function takeGeneration(
+  ctx: OpContext,
+  fingerprint: Buffer,
+  manifest: JsonObject,
+  skills: readonly unknown[] | undefined,
+): Promise<number> {
+  const key = [ctx.actor.accountId, ctx.actor.id, fingerprint];
+  const skillsText = skills === undefined ? null : writeJson(skills);
+  const [, [row]] = await Promise.all([
+    ctx.sql(ADD_GENERATION, [...key, writeJson(manifest), skillsText]),
+    ctx.sql<{ generation: number }>(TAKE_GENERATION, key),
+  ]);
+  return row?.generation ?? 0;
+}
