@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { AgentNotFound, AgentArchived } from '../../agents/index.ts';
+import { freeObject } from '../../platform/json/json.ts';
+import { operation } from '../../platform/operation/operation.ts';
+import { IdempotencyConflict } from '../../platform/faults/faults.ts';
+import { RunNotFound } from './lifecycle.faults.ts';
+import { RUN_STATUSES } from './lifecycle.states.ts';
+
+/** Any text: callers may choose ids, and nothing may validate an id by its looks. */
+export const RunId = z.string().min(1).max(200);
+export const RunStatusName = z.enum(RUN_STATUSES).meta({ id: 'RunStatus' });
+export const RunChannel = z.enum(['ui', 'slack', 'cron', 'webhook', 'api', 'agent']);
+const Transport = z.enum(['polling', 'api_sync', 'api_sse', 'a2a', 'schedule']);
+const Text = z.string().nullable();
+const Count = z.int().nullable();
+
+/** What a run consumed. Token counts are whole numbers; `cost_amount` is in `currency`. */
+export const RunUsage = z
+  .object({
+    provider: Text.optional(),
+    model: Text.optional(),
+    input_tokens: Count.optional(),
+    cached_input_tokens: Count.optional(),
+    cache_write_input_tokens: Count.optional(),
+    output_tokens: Count.optional(),
+    total_tokens: Count.optional(),
+    cost_amount: z.number().nullable().optional(),
+    cost_source: z.enum(['reported', 'estimated']).nullable().optional(),
+    currency: z.string().optional(),
+  })
+  .meta({ id: 'RunUsage' });
+
+const summary = {
+  run_id: z.string(),
+  agent_id: z.string(),
+  status: RunStatusName,
+  input: freeObject(),
+  output: freeObject().nullable().optional(),
+  error: Text.optional(),
+  worker_id: Text.optional(),
+  channel: RunChannel.optional(),
+  transport: Transport.optional(),
+  event_id: Text.optional(),
+  thread_id: z.string().optional(),
+  metadata: freeObject().optional(),
+  usage: RunUsage.optional(),
+  created_at: z.string(),
+  claimed_at: Text.optional(),
+  started_at: Text.optional(),
+  finished_at: Text.optional(),
+  // Ours beside the contract's.
+  attempt: z.int(),
+  origin: z.object({ kind: z.string(), id: Text }),
+  parent_run_id: Text,
+  waiting: z.null(),
+  cancel_requested_at: Text,
+  input_truncated: z.boolean().optional(),
+  output_truncated: z.boolean().optional(),
+};
+
+/** A run as lists show it: an input or output over 64 KiB is left out there and marked. */
+export const RunSummary = z.object({ ...summary, tool_calls: z.int().optional() }).meta({ id: 'RunSummary' });
+
+const HOOK_EVENTS = [
+  'session.start',
+  'prompt.submit',
+  'tool.start',
+  'tool.end',
+  'tool.error',
+  'subagent.start',
+  'subagent.end',
+  'notification',
+  'session.stop',
+  'compaction.start',
+  'compaction.end',
+] as const;
+export const HookEventType = z.enum(HOOK_EVENTS).nullable();
+export const SpanKind = z.enum(['agent', 'llm', 'tool', 'chain', 'generation']);
+
+const eventIdentity = { event_id: Text.optional(), event_sequence: Count.optional() };
+
+const LogEventResponse = z
+  .object({
+    id: z.int(),
+    run_id: z.string(),
+    level: z.string(),
+    message: z.string(),
+    timestamp: z.string(),
+    logger: z.string().optional(),
+    attributes: freeObject().optional(),
+    hook_event_type: HookEventType.optional(),
+    span_id: Text.optional(),
+    trace_id: Text.optional(),
+    ...eventIdentity,
+  })
+  .meta({ id: 'LogEventResponse' });
+
+const TraceEventResponse = z
+  .object({
+    id: z.int(),
+    run_id: z.string(),
+    span_id: z.string(),
+    parent_span_id: Text.optional(),
+    event_type: z.enum(['span.start', 'span.end']),
+    span_kind: SpanKind,
+    name: z.string(),
+    status: Text.optional(),
+    payload: freeObject().optional(),
+    hook_event_type: HookEventType.optional(),
+    timestamp: z.string(),
+    trace_id: Text.optional(),
+    ...eventIdentity,
+  })
+  .meta({ id: 'TraceEventResponse' });
+
+/** A message that a worker sent about its run. `id` is its number in the run's sequence. */
+export const RunMessageResponse = z
+  .object({
+    id: z.int(),
+    run_id: z.string(),
+    role: z.string(),
+    content: z.string(),
+    message_type: z.string(),
+    payload: freeObject().optional(),
+    timestamp: z.string(),
+    ...eventIdentity,
+  })
+  .meta({ id: 'RunMessageResponse' });
+
+/** A run whole, with the first 1,000 log lines, messages and span events; `*_truncated` says where there are more. */
+export const RunDetail = z
+  .object({
+    ...summary,
+    revivable: z.boolean().optional(),
+    log_events: z.array(LogEventResponse),
+    messages: z.array(RunMessageResponse),
+    trace_events: z.array(TraceEventResponse),
+    diagnostics: freeObject().nullable(),
+    log_events_truncated: z.boolean(),
+    messages_truncated: z.boolean(),
+    trace_events_truncated: z.boolean(),
+  })
+  .meta({ id: 'RunDetail' });
+
+/** What every way of asking for a run may say. */
+export const runRequest = {
+  input: freeObject().nullish(),
+  channel: RunChannel.nullish(),
+  metadata: freeObject().optional(),
+  usage: RunUsage.nullish(),
+};
+
+const When = z.iso.datetime({ offset: true });
+const RunPath = z.object({ run_id: RunId });
+
+export const createRun = operation({
+  id: 'runs.create',
+  summary: 'Queues a run of an agent and answers at once.',
+  http: { method: 'POST', path: '/api/v1/runs', status: 200 },
+  capability: 'agent.invoke',
+  scope: ({ agent_id }) => ({ agent: agent_id }),
+  audit: { action: 'run.create', target: ({ agent_id }) => ['agent', agent_id] },
+  idempotent: true,
+  bodyLimit: 'run',
+  input: { body: z.object({ agent_id: z.string().min(1).max(200), ...runRequest }).meta({ id: 'CreateRunRequest' }) },
+  output: RunSummary,
+  faults: [AgentNotFound, AgentArchived, IdempotencyConflict],
+});
+
+export const listRuns = operation({
+  id: 'runs.list',
+  summary: 'Lists runs, the newest first; of one thread the oldest first.',
+  http: { method: 'GET', path: '/api/v1/runs', status: 200 },
+  capability: 'run.read',
+  input: {
+    query: z.object({
+      thread_id: z.string().max(200).nullish(),
+      agent_id: z.string().max(200).nullish(),
+      limit: z.coerce.number().int().min(1).max(500).default(100),
+      status: RunStatusName.optional(),
+      channel: RunChannel.optional(),
+      from: When.optional(),
+      to: When.optional(),
+      cursor: z.string().max(500).optional(),
+    }),
+  },
+  output: z.array(RunSummary),
+  faults: [],
+});
+
+export const getRun = operation({
+  id: 'runs.get',
+  summary: 'Shows a run whole.',
+  http: { method: 'GET', path: '/api/v1/runs/{run_id}', status: 200 },
+  capability: 'run.read',
+  scope: ({ run_id }) => ({ run: run_id }),
+  input: { path: RunPath },
+  output: RunDetail,
+  faults: [RunNotFound],
+});
+
+export const cancelRun = operation({
+  id: 'runs.cancel',
+  summary: 'Cancels a run that has not ended; of one that has, answers it as it is.',
+  http: { method: 'POST', path: '/api/v1/runs/{run_id}/cancel', status: 200 },
+  capability: 'run.cancel',
+  scope: ({ run_id }) => ({ run: run_id }),
+  audit: { action: 'run.cancel', target: ({ run_id }) => ['run', run_id] },
+  input: {
+    path: RunPath,
+    body: z
+      .object({ reason: z.string().max(2_000).nullish() })
+      .meta({ id: 'CancelRunRequest' })
+      .nullish(),
+  },
+  output: RunSummary,
+  faults: [RunNotFound],
+});

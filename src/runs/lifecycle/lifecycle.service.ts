@@ -1,0 +1,145 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Inject, Injectable } from '@nestjs/common';
+import { AgentArchived, AgentRegistry, type AgentRow } from '../../agents/index.ts';
+import { Bus } from '../../platform/bus/bus.ts';
+import { accountKey } from '../../platform/bus/keys.ts';
+import { IdempotencyConflict, InputInvalid, invariant } from '../../platform/faults/faults.ts';
+import { newId } from '../../platform/ids/ids.ts';
+import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { readRecords } from '../records/records.store.ts';
+import type { cancelRun, createRun, getRun, listRuns } from './lifecycle.contract.ts';
+import { RunNotFound } from './lifecycle.faults.ts';
+import { replayProblems } from './replay.policy.ts';
+import { toDetail, toListed, toSummary, type RunSummaryView } from './lifecycle.policy.ts';
+import {
+  cancelRunRow,
+  findRun,
+  findRunByEvent,
+  insertRun,
+  listRunRows,
+  type NewRun,
+  type RunRow,
+} from './lifecycle.store.ts';
+
+/** How a run is asked for, whatever the entry. */
+export interface RunOrder {
+  readonly agentRef: string;
+  readonly input: Readonly<Record<string, unknown>> | null | undefined;
+  readonly channel: RunRow['channel'] | null | undefined;
+  readonly transport: RunRow['transport'];
+  readonly origin: { readonly kind: string; readonly id: string | null };
+  readonly eventId?: string | null | undefined;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+  readonly usage?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** The rules of a run's life as callers see it. Whoever works on it speaks to `RunMoves`. */
+@Injectable()
+export class RunLifecycle {
+  constructor(
+    @Inject(AgentRegistry) private readonly agents: AgentRegistry,
+    @Inject(Bus) private readonly bus: Bus,
+  ) {}
+
+  /** `POST /runs`: queued, and answered at once. */
+  async create(ctx: OpContext, request: In<typeof createRun>): Promise<RunSummaryView> {
+    const { agent_id: agentRef, input, channel, metadata, usage } = request;
+    const row = await this.order(ctx, {
+      agentRef,
+      input,
+      channel,
+      metadata,
+      usage,
+      transport: 'polling',
+      origin: { kind: 'rest', id: null },
+    });
+    return toSummary(row);
+  }
+
+  /** Makes the run that an entry asks for; with a known `eventId` it is the run that this id made. */
+  async order(ctx: OpContext, order: RunOrder): Promise<RunRow> {
+    const agent = await this.agents.find(ctx, order.agentRef);
+    if (agent.archived_at !== null) throw AgentArchived();
+    const input = await this.acceptable(agent, order.input ?? {});
+    const run: NewRun = {
+      id: newId('run', ctx.now.getTime()),
+      agentId: agent.id,
+      channel: order.channel ?? 'api',
+      transport: order.transport,
+      origin: order.origin,
+      eventId: order.eventId ?? newId('event', ctx.now.getTime()),
+      input: JSON.stringify(input),
+      metadata: JSON.stringify(order.metadata ?? {}),
+      usage: order.usage ? JSON.stringify(order.usage) : null,
+    };
+    const made = await insertRun(ctx, run);
+    const row = made ?? (await this.same(ctx, run));
+    ctx.note({ run_id: row.id, agent_id: agent.id });
+    ctx.afterCommit(() => this.bus.poke('agent.work', accountKey(ctx.actor.accountId, agent.id)));
+    return row;
+  }
+
+  async list(ctx: OpContext, query: In<typeof listRuns>): Promise<Out<typeof listRuns>> {
+    const { thread_id, agent_id, status, channel, from, to, cursor, limit } = query;
+    const agentId = agent_id === undefined || agent_id === null ? null : await this.agents.idOf(ctx, agent_id);
+    if (agentId === undefined) return [];
+    const rows = await listRunRows(ctx, {
+      agentId,
+      threadId: thread_id ?? null,
+      status: status ?? null,
+      channel: channel ?? null,
+      from: from ?? null,
+      to: to ?? null,
+      after: placeOf(cursor),
+      limit,
+    });
+    const last = rows.at(-1);
+    if (last && rows.length === limit) ctx.header('x-next-cursor', cursorOf(last));
+    return rows.map(toListed);
+  }
+
+  async detail(ctx: OpContext, { run_id }: In<typeof getRun>): Promise<Out<typeof getRun>> {
+    const row = await this.find(ctx, run_id);
+    return toDetail(row, await readRecords(ctx, run_id));
+  }
+
+  /** @throws Fault `run.not_found`, also for another account's run. */
+  async find(ctx: OpContext, runId: string): Promise<RunRow> {
+    const row = await findRun(ctx, ctx.actor.accountId, runId);
+    if (!row) throw RunNotFound();
+    return row;
+  }
+
+  /** One guarded UPDATE decides; of a run that has ended nothing changes and it is answered as it is. */
+  async cancel(ctx: OpContext, { run_id, reason }: In<typeof cancelRun>): Promise<RunSummaryView> {
+    const cancelled = await cancelRunRow(ctx, run_id, reason ?? null);
+    ctx.note({ reason: reason ?? null, changed: cancelled !== undefined });
+    if (!cancelled) return toSummary(await this.find(ctx, run_id));
+    const key = accountKey(ctx.actor.accountId, run_id);
+    ctx.afterCommit(() => {
+      this.bus.poke('run.cancelled', key);
+      this.bus.poke('run.grew', key);
+      this.bus.poke('run.ended', key);
+    });
+    return toSummary(cancelled);
+  }
+
+  /** @throws Fault 422 for an input that the agent's schema refuses, or that no worker can parse. */
+  private async acceptable(
+    agent: AgentRow,
+    input: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const problems = [...replayProblems(input), ...(await this.agents.checkInput(agent, input))];
+    if (problems.length > 0) throw InputInvalid({ message: 'The input does not fit the agent’s schema', problems });
+    return input;
+  }
+
+  private async same(ctx: OpContext, run: NewRun): Promise<RunRow> {
+    const known = await findRunByEvent(ctx, ctx.actor.accountId, run.agentId, run.eventId);
+    invariant(known, 'an event id that is taken has a run');
+    if (!isDeepStrictEqual(known.input, JSON.parse(run.input)))
+      throw IdempotencyConflict({ message: 'This event_id was used with another input' });
+    return known;
+  }
+}

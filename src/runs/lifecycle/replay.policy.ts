@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import type { InputProblem } from '../../platform/json/problems.ts';
+
+/** What the SDK reads of `input.agentops_replay` (worker-protocol.md §15). */
+const ReplayOrder = z.looseObject({
+  golden_run_id: z.string().refine((id) => id.trim() !== '', 'must be the id of a run'),
+  mode: z.literal('block').nullish(),
+  intercept: z.array(z.string()).nullish(),
+  clock: z
+    .string()
+    .refine((text) => !Number.isNaN(Date.parse(text)), 'must be an ISO 8601 time')
+    .nullish(),
+});
+
+/**
+ * What is wrong with the replay order of an input, if it has one. The SDK drops a run whose order it cannot read without a
+ * word, and would do so at each offer (worker-protocol.md §23.26): so it is refused at the entry.
+ */
+export function replayProblems(input: Readonly<Record<string, unknown>>): InputProblem[] {
+  if (!Object.hasOwn(input, 'agentops_replay')) return [];
+  const result = ReplayOrder.safeParse(input['agentops_replay']);
+  if (result.success) return [];
+  return result.error.issues.map(({ path, message, code }) => ({
+    loc: ['body', 'input', 'agentops_replay', ...path.map(String)],
+    msg: message,
+    type: code,
+  }));
+}

@@ -1,0 +1,197 @@
+import type { OpContext } from '../../platform/operation/operation.ts';
+import { END_NUMBERS } from '../lifecycle/lifecycle.store.ts';
+import type { EndCode, RunStatus } from '../lifecycle/lifecycle.states.ts';
+
+/** Whoever holds a run: only this worker, in this attempt, may move it on. */
+export interface Holder {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly workerId: string;
+  /** Null: the last attempt that this worker claimed, which is the row's while the worker is its holder. */
+  readonly attempt: number | null;
+}
+
+/** A run as it is handed out. */
+export interface Job {
+  readonly id: string;
+  readonly agent_id: string;
+  readonly attempt: number;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly event_id: string;
+  readonly thread_id: string;
+  readonly parent_run_id: string | null;
+  readonly origin_kind: string;
+  readonly origin_id: string | null;
+  readonly request_id: string;
+  readonly traceparent: string | null;
+}
+
+export interface HeldRun {
+  readonly id: string;
+  readonly status: 'claimed' | 'running';
+  readonly offers: number;
+}
+
+export interface ClaimResult {
+  readonly job: Job | undefined;
+  /** What the worker holds and did not name: it has lost these, and was given nothing until they are settled. */
+  readonly lost: readonly HeldRun[];
+  /** Whether the agent has any run that is not terminal: if not, idle claims need not ask for a while. */
+  readonly isLive: boolean;
+}
+
+/**
+ * One statement: looks at what the worker holds, picks the oldest queued run that nobody else is picking, and takes it
+ * with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
+ * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again.
+ */
+const CLAIM = `
+  WITH held AS MATERIALIZED (
+    SELECT id, status, offers, slot, id = ANY ($5::text[]) AS is_named
+      FROM run WHERE account_id = $1 AND worker_id = $3 AND status IN ('claimed', 'running') AND slot IS NOT NULL),
+  free AS MATERIALIZED (
+    SELECT min(slot) AS slot FROM generate_series(0, $4::int - 1) AS slot
+     WHERE slot NOT IN (SELECT slot FROM held) AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)),
+  picked AS (
+    SELECT id FROM run
+     WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND (SELECT slot FROM free) IS NOT NULL
+     ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED),
+  taken AS (
+    UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = (SELECT slot FROM free),
+           claimed_at = now(), started_at = NULL, last_seq = last_seq + 1
+      FROM picked WHERE run.account_id = $1 AND run.id = picked.id
+    RETURNING run.*),
+  logged AS (
+    INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
+    SELECT account_id, id, day, last_seq, attempt, 'run.status',
+           json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', NULL)
+      FROM taken)
+  SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
+         taken.origin_id, taken.request_id, taken.traceparent,
+         (SELECT json_agg(json_build_object('id', id, 'status', status, 'offers', offers)) FROM held WHERE NOT is_named) AS lost,
+         taken.id IS NOT NULL OR EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status IN ('queued', 'claimed', 'running')) AS is_live
+    FROM (SELECT 1) AS always LEFT JOIN taken ON true`;
+
+type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
+  readonly lost: HeldRun[] | null;
+  readonly is_live: boolean;
+};
+
+/** The row is there in any case, for what it says of the agent; its job only when one was taken. */
+function hasJob(row: { readonly id: string | null }): row is Job {
+  return row.id !== null;
+}
+
+export interface Claimant {
+  readonly agentId: string;
+  readonly workerId: string;
+  readonly slots: number;
+  readonly holds: readonly string[];
+}
+
+export async function claimRow(ctx: OpContext, { agentId, workerId, slots, holds }: Claimant): Promise<ClaimResult> {
+  const [row] = await ctx.sql<ClaimRow>(CLAIM, [ctx.actor.accountId, agentId, workerId, slots, holds]);
+  if (!row) return { job: undefined, lost: [], isLive: true };
+  const { lost, is_live: isLive, ...job } = row;
+  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isLive };
+}
+
+const LOG_STATUS = `
+  INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
+  SELECT account_id, id, day, last_seq, attempt, 'run.status',
+         json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', end_code)
+    FROM moved`;
+const moving = (change: string): string =>
+  `WITH moved AS (${change} RETURNING *), logged AS (${LOG_STATUS}) SELECT id, agent_id, status FROM moved`;
+const HELD_BY = `account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND ($5::int IS NULL OR attempt = $5)`;
+
+const START = moving(
+  `UPDATE run SET status = 'running', started_at = now(), last_seq = last_seq + 1 WHERE ${HELD_BY} AND status = 'claimed'`,
+);
+const SUCCEED = moving(`
+  UPDATE run SET status = 'succeeded', finished_at = now(), started_at = coalesce(started_at, now()), end_code = 'end.succeeded', slot = NULL,
+         output = $6::json, output_bytes = $7, usage = coalesce($8::jsonb, usage), diagnostics = $9::json, snapshot = $10::json,
+         terminal_frame_id = $11, last_seq = last_seq + ${END_NUMBERS}
+   WHERE ${HELD_BY} AND status IN ('claimed', 'running')`);
+const FAIL = moving(`
+  UPDATE run SET status = 'failed', finished_at = now(), end_code = 'end.failed', error_source = 'worker', slot = NULL,
+         error = $6, diagnostics = $7::json, snapshot = $8::json, terminal_frame_id = $9, last_seq = last_seq + ${END_NUMBERS}
+   WHERE ${HELD_BY} AND status IN ('claimed', 'running')`);
+
+interface Moved {
+  readonly id: string;
+  readonly agent_id: string;
+  readonly status: RunStatus;
+}
+
+const held = (ctx: OpContext, { runId, agentId, workerId, attempt }: Holder): unknown[] => [
+  ctx.actor.accountId,
+  runId,
+  agentId,
+  workerId,
+  attempt,
+];
+
+export async function startRow(ctx: OpContext, holder: Holder): Promise<Moved | undefined> {
+  return (await ctx.sql<Moved>(START, held(ctx, holder)))[0];
+}
+
+/** What a worker reports at the end, as JSON texts ready to be stored. */
+export interface Success {
+  readonly output: string;
+  readonly usage: string | null;
+  readonly diagnostics: string | null;
+  readonly snapshot: string | null;
+  readonly frameId: string;
+}
+
+export async function succeedRow(
+  ctx: OpContext,
+  holder: Holder,
+  { output, usage, diagnostics, snapshot, frameId }: Success,
+): Promise<Moved | undefined> {
+  const values = [output, Buffer.byteLength(output), usage, diagnostics, snapshot, frameId];
+  return (await ctx.sql<Moved>(SUCCEED, [...held(ctx, holder), ...values]))[0];
+}
+
+export interface Failure {
+  readonly error: string;
+  readonly diagnostics: string | null;
+  readonly snapshot: string | null;
+  readonly frameId: string;
+}
+
+export async function failRow(
+  ctx: OpContext,
+  holder: Holder,
+  { error, diagnostics, snapshot, frameId }: Failure,
+): Promise<Moved | undefined> {
+  return (await ctx.sql<Moved>(FAIL, [...held(ctx, holder), error, diagnostics, snapshot, frameId]))[0];
+}
+
+const OFFER_AGAIN = moving(`
+  UPDATE run SET status = 'queued', queued_at = now(), worker_id = NULL, slot = NULL, claimed_at = NULL, last_seq = last_seq + 1
+   WHERE account_id = $1 AND id = $2 AND worker_id = $3 AND status = 'claimed'`);
+
+/** Before its start nothing has happened: the run goes back to the queue. */
+export async function offerAgainRow(ctx: OpContext, runId: string, workerId: string): Promise<Moved | undefined> {
+  return (await ctx.sql<Moved>(OFFER_AGAIN, [ctx.actor.accountId, runId, workerId]))[0];
+}
+
+const END = moving(`
+  UPDATE run SET status = 'failed', finished_at = now(), end_code = $4, error = $5, error_source = 'platform', slot = NULL,
+         last_seq = last_seq + ${END_NUMBERS}
+   WHERE account_id = $1 AND id = $2 AND status = ANY ($3::text[])`);
+
+/** Ends a run by our own word. `from` are the statuses in which the word still holds. */
+export async function endRow(
+  ctx: Pick<OpContext, 'sql'>,
+  {
+    accountId,
+    runId,
+    from,
+  }: { readonly accountId: string; readonly runId: string; readonly from: readonly RunStatus[] },
+  { code, error }: { readonly code: EndCode; readonly error: string },
+): Promise<Moved | undefined> {
+  return (await ctx.sql<Moved>(END, [accountId, runId, from, code, error]))[0];
+}

@@ -1,0 +1,60 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Bus } from '../../platform/bus/bus.ts';
+import { accountKey } from '../../platform/bus/keys.ts';
+import { Clock } from '../../platform/clock/clock.ts';
+import type { OpContext } from '../../platform/operation/operation.ts';
+import { Replica } from '../../platform/replica/replica.ts';
+import { findRun, type RunRow } from '../lifecycle/lifecycle.store.ts';
+import { isTerminal } from '../lifecycle/lifecycle.states.ts';
+import { RunNotFound } from '../lifecycle/lifecycle.faults.ts';
+
+/** A poke may be lost: a waiting reader looks by itself, first soon, then less often. */
+const LOOK_AGAIN_MS = [250, 500, 1_000, 2_000];
+
+/** Lets callers wait for the end of a run without holding anything but a place in a map. */
+@Injectable()
+export class RunWatch {
+  private readonly waiting = new Map<string, Set<() => void>>();
+
+  constructor(
+    @Inject(Bus) bus: Bus,
+    @Inject(Replica) private readonly replica: Replica,
+    @Inject(Clock) private readonly clock: Clock,
+  ) {
+    bus.on('run.ended', (key) => this.wake(key));
+  }
+
+  /** The run at its end; or as it stands when `seconds` are over or this replica leaves. Runs outside a transaction. */
+  async untilEnd(ctx: OpContext, runId: string, seconds: number): Promise<RunRow> {
+    const until = this.clock.monotonicMs() + seconds * 1_000;
+    for (let look = 0; ; look += 1) {
+      const ended = this.nextEnd(accountKey(ctx.actor.accountId, runId)); // listening begins before looking: nothing falls between
+      try {
+        const row = await ctx.briefly((inner) => findRun(inner, ctx.actor.accountId, runId));
+        if (!row) throw RunNotFound();
+        const left = until - this.clock.monotonicMs();
+        if (isTerminal(row.status) || left <= 0 || this.replica.isDraining) return row;
+        const pause = LOOK_AGAIN_MS[Math.min(look, LOOK_AGAIN_MS.length - 1)] ?? 0;
+        await this.clock.sleep(Math.min(pause, left), AbortSignal.any([ended.signal, this.replica.draining]));
+      } finally {
+        ended.forget();
+      }
+    }
+  }
+
+  private nextEnd(key: string): { readonly signal: AbortSignal; readonly forget: () => void } {
+    const controller = new AbortController();
+    const wake = (): void => controller.abort();
+    const waiting = this.waiting.get(key) ?? new Set();
+    this.waiting.set(key, waiting.add(wake));
+    const forget = (): void => {
+      waiting.delete(wake);
+      if (waiting.size === 0 && this.waiting.get(key) === waiting) this.waiting.delete(key);
+    };
+    return { signal: controller.signal, forget };
+  }
+
+  private wake(key: string): void {
+    for (const wake of this.waiting.get(key) ?? []) wake();
+  }
+}
