@@ -1,0 +1,6 @@
+-- What other rooms may know of a worker: whose it is, when and how it was last heard, and whether work can reach it.
+CREATE VIEW worker_presence WITH (security_invoker = true) AS
+  SELECT account_id, id, agent_id, token_id, generation, manifest, dialect, sdk_version, max_concurrent, mode, registered_at,
+         first_seen_at, last_seen_at, last_claim_at, last_pong_at, channel_replica, channel_opened_at, channel_closed_at
+    FROM worker;
+GRANT SELECT ON worker_presence TO signalbox_app, signalbox_system;

@@ -1,0 +1,109 @@
+import type { z } from 'zod';
+import { wireTime } from '../../platform/clock/clock.ts';
+import type { WorkerDetail, WorkerView } from './fleet.contract.ts';
+import type { WorkerDetailRow, WorkerRow } from './fleet.store.ts';
+import { assignabilityOf, lightsOf, type Light, type Lights, type Windows } from './lights.policy.ts';
+
+type View = z.input<typeof WorkerView>;
+
+/** A worker's row in the words of the wire, with the lights that follow from it. */
+export function workerView(row: WorkerRow, windows: Windows): View {
+  const taken = row.runs.filter(({ slot }) => slot !== null).length;
+  const lights = lightsOf(signsOf(row, taken), windows);
+  const isBusy = taken >= row.max_concurrent;
+  const { assignable, excludedBy } = assignabilityOf(lights, {
+    isTokenValid: row.token_is_valid,
+    mode: row.mode,
+    isBusy,
+  });
+  const { generation, sdk_version, dialect, cluster_name, namespace, pod_name, mode, agent_id, agent_name } = row;
+  return {
+    worker_id: row.id,
+    version: row.version ?? 'dev',
+    ...{ agent_id, agent_name, generation, sdk_version, dialect, cluster_name, namespace, pod_name, mode },
+    delivery: lights.channel.state === 'down' ? ['claim'] : ['channel', 'claim'],
+    endpoint_url: null,
+    state: lights.process.state === 'ok' ? 'online' : 'offline',
+    lost: null,
+    assignable,
+    excluded_by: excludedBy,
+    presence: {
+      last_seen_at: wireTime(row.last_seen_at),
+      window_seconds: windows.presenceSeconds,
+      offline_at: wireTime(new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000)),
+      last_path: row.last_path,
+    },
+    lights: wireLights(lights),
+    slots: { total: row.max_concurrent, busy: taken },
+    runs: row.runs.map(({ run_id, attempt, status, since }) => ({
+      run_id,
+      attempt,
+      status,
+      since: wireTime(new Date(since)),
+    })),
+    registered_at: wireTime(row.registered_at),
+  };
+}
+
+export function workerDetail(row: WorkerDetailRow, windows: Windows): z.input<typeof WorkerDetail> {
+  const { claimed_handle, refused_frames, health, models, ids_of_process, config } = row;
+  return {
+    ...workerView(row, windows),
+    manifest: row.manifest ?? {},
+    ...{ claimed_handle, refused_frames, health, models, ids_of_process },
+    config: {
+      wanted_version: '', // there are no bundles yet, so there is nothing to be behind
+      applied_version: config.applied_version ?? null,
+      unsupported_ops: config.unsupported_ops ?? [],
+    },
+    channel: {
+      replica_id: row.channel_replica,
+      opened_at: timeOrNull(row.channel_opened_at),
+      round_trip_ms: row.round_trip_ms,
+      closed_by: row.channel_closed_by,
+    },
+    direct: { last_result: null, last_at: null },
+    token: { state: tokenState(row), expires_at: timeOrNull(row.token_expires_at) },
+  };
+}
+
+function signsOf(row: WorkerRow, slotsTaken: number) {
+  const running = row.runs.flatMap(({ started_at }) => (started_at === null ? [] : [new Date(started_at)]));
+  return {
+    now: row.now,
+    registeredAt: row.registered_at,
+    lastSeenAt: row.last_seen_at,
+    lastClaimAt: row.last_claim_at,
+    lastPongAt: row.last_pong_at,
+    lastEventsAt: row.last_events_at,
+    channelOpenedAt: row.channel_opened_at,
+    channelClosedAt: row.channel_closed_at,
+    channelClosedBy: row.channel_closed_by,
+    slots: row.max_concurrent,
+    slotsTaken,
+    runningSince: running.length === 0 ? null : new Date(Math.min(...running.map((at) => at.getTime()))),
+  };
+}
+
+function wireLights({ process, channel, claim, events }: Lights): View['lights'] {
+  return {
+    process: wireLight(process),
+    channel: wireLight(channel),
+    claim: wireLight(claim),
+    events: wireLight(events),
+  };
+}
+
+function wireLight({ state, since, lastAt, why }: Light): View['lights']['process'] {
+  return { state, since: timeOrNull(since), last_at: timeOrNull(lastAt), why };
+}
+
+function tokenState({ token_is_valid, token_revoked_at, token_expires_at }: WorkerDetailRow): string {
+  if (token_is_valid) return 'valid';
+  if (token_revoked_at) return 'revoked';
+  return token_expires_at ? 'expired' : 'unknown';
+}
+
+function timeOrNull(at: Date | null): string | null {
+  return at ? wireTime(at) : null;
+}

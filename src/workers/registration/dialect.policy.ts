@@ -1,0 +1,32 @@
+import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
+
+/** The way a worker talks; `0.3` is 0.3.0 and everything after it. */
+export type Dialect = '0.1' | '0.2' | '0.3';
+
+const RELEASE = /^\d+\.\d+\.\d+$/;
+/** How 0.3.0 to about 0.3.4 named themselves: image tag and commit. */
+const TAG_AND_COMMIT = /^.*\+[0-9a-f]{12}$/;
+
+/**
+ * Tells dialects apart by what a manifest holds, because its `sdk_version` alone says too little. What fits nothing known
+ * is taken for 0.2.0, the most fragile.
+ */
+export function dialectOf(manifest: JsonObject): Dialect {
+  const version = manifest['wire_protocol_version'];
+  if (version === undefined || version === null) return '0.1';
+  if (version !== 2) return '0.2';
+  const sdk = manifest['sdk_version'];
+  if (typeof sdk === 'string' && RELEASE.test(sdk)) return sdk.startsWith('0.2.') ? '0.2' : '0.3';
+  const card = manifest['agent_card'];
+  const hasUseCases = isJsonObject(card) && Array.isArray(card['use_cases']);
+  const isNamedAsBefore = sdk === undefined || sdk === null || (typeof sdk === 'string' && TAG_AND_COMMIT.test(sdk));
+  return hasUseCases && isNamedAsBefore ? '0.3' : '0.2';
+}
+
+const MOST_SLOTS = 100;
+
+/** How many runs a worker takes at once: one, unless it says otherwise, in the frame or in its manifest. */
+export function slotsOf(inFrame: number | null | undefined, manifest: JsonObject): number {
+  const said = inFrame ?? manifest['max_concurrent'];
+  return typeof said === 'number' && Number.isInteger(said) ? Math.min(Math.max(said, 1), MOST_SLOTS) : 1;
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { fault } from '../../platform/faults/faults.ts';
+import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
+import { empty } from '../../platform/operation/output.ts';
+import { WorkerId } from '../fleet/fleet.contract.ts';
+
+/** What a worker asks for beside its work. Of most of it this build has nothing, and says so in the SDK's own terms. */
+
+export const NotConnected = fault(
+  'worker.not_connected',
+  'not_found',
+  'Nothing of the kind is connected for this agent',
+);
+
+const WorkerPath = z.object({ worker_id: WorkerId });
+const Nothing = { path: WorkerPath, body: z.object({}) };
+const asked = unaudited('nothing is handed out');
+/** An answer that says no: for the SDK it is about this request, and no reason to end. */
+const Refusal = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
+
+export const requestSecrets = operation({
+  id: 'workers.secrets',
+  summary: 'Asks for the secrets that the agent gets on demand.',
+  frame: { type: 'secrets_request', reply: 'secrets_bundle' },
+  transaction: 'none',
+  capability: workerToken,
+  audit: asked,
+  input: Nothing,
+  output: z.object({ secrets: z.object({}) }),
+  faults: [],
+});
+
+export const requestConfig = operation({
+  id: 'workers.config',
+  summary: 'Asks for the configuration of the agent’s workers.',
+  frame: { type: 'config_request', reply: 'config_bundle' },
+  transaction: 'none',
+  capability: workerToken,
+  audit: asked,
+  input: Nothing,
+  output: z.object({ config: z.object({ version: z.string() }) }),
+  faults: [],
+});
+
+export const acknowledgeConfig = operation({
+  id: 'workers.config_ack',
+  summary: 'Tells which configuration a worker runs, and what of it it does not know.',
+  frame: { type: 'config_ack' },
+  capability: workerToken,
+  audit: unaudited('kept on the worker'),
+  input: {
+    path: WorkerPath,
+    body: z.object({
+      version: z.string().max(500),
+      unsupported_ops: z.array(z.string().max(500)).max(1_000).nullish(),
+    }),
+  },
+  output: empty,
+  faults: [],
+});
+
+export const reportModels = operation({
+  id: 'workers.models',
+  summary: 'Tells which models a worker can reach.',
+  frame: { type: 'report_models' },
+  capability: workerToken,
+  audit: unaudited('kept on the worker'),
+  input: {
+    path: WorkerPath,
+    body: z.object({ base_url: z.string().max(2_000), models: z.array(z.unknown()).max(10_000) }),
+  },
+  output: empty,
+  faults: [],
+});
+
+const refusedToken = (id: `workers.${string}`, type: string, reply: string, summary: string) =>
+  operation({
+    id,
+    summary,
+    frame: { type, reply },
+    transaction: 'none',
+    capability: workerToken,
+    audit: asked,
+    input: Nothing,
+    output: Refusal,
+    faults: [NotConnected],
+  });
+
+export const requestGithubToken = refusedToken(
+  'workers.github_token',
+  'github_token_request',
+  'github_token',
+  'Asks for a GitHub token.',
+);
+export const requestAwsCredentials = refusedToken(
+  'workers.aws_credentials',
+  'aws_credentials_request',
+  'aws_credentials',
+  'Asks for AWS credentials.',
+);
+export const requestGcpToken = refusedToken(
+  'workers.gcp_token',
+  'gcp_token_request',
+  'gcp_token',
+  'Asks for a Google Cloud token.',
+);
+
+const refusedFrame = (id: `workers.${string}`, type: string, summary: string) =>
+  operation({
+    id,
+    summary,
+    frame: { type, reply: 'error' },
+    transaction: 'none',
+    capability: workerToken,
+    audit: asked,
+    input: Nothing,
+    output: Refusal,
+    faults: [],
+  });
+
+export const searchKnowledge = refusedFrame(
+  'workers.knowledge',
+  'knowledge_search_request',
+  'Searches a knowledge base.',
+);
+export const requestGrade = refusedFrame('workers.grade_context', 'grade_context_request', 'Asks for a run to grade.');
+export const requestPairGrade = refusedFrame(
+  'workers.pair_grade_context',
+  'pair_grade_context_request',
+  'Asks for two runs to compare.',
+);
+
+export const requestReplay = operation({
+  id: 'workers.replay_answer',
+  summary: 'Asks what a tool answered in a recorded run.',
+  frame: { type: 'replay_answer_request', reply: 'replay_answer' },
+  transaction: 'none',
+  capability: workerToken,
+  audit: asked,
+  input: Nothing,
+  output: z.object({ source: z.literal('no_data') }),
+  faults: [],
+});

@@ -1,0 +1,83 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { isJsonObject } from '../../platform/json/json.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { Presence } from '../presence/presence.service.ts';
+import {
+  NotConnected,
+  type acknowledgeConfig,
+  type reportModels,
+  type requestConfig,
+  type requestReplay,
+  type requestSecrets,
+  type searchKnowledge,
+} from './supplies.contract.ts';
+import { noteConfig, noteModels } from './supplies.store.ts';
+
+/** Which worker asks; what it says beside that changes no answer yet. */
+type Asking = Pick<In<typeof requestSecrets>, 'worker_id'>;
+
+const MODELS_KEPT = 500;
+const MODEL_NAME_LENGTH = 200;
+
+/** What workers ask for beside work, and what they tell about it. Each question is a sign of life too. */
+@Injectable()
+export class Supplies {
+  constructor(@Inject(Presence) private readonly presence: Presence) {}
+
+  /** There is no vault yet, so there is nothing to hand out. */
+  async secrets(ctx: OpContext, asking: Asking): Promise<Out<typeof requestSecrets>> {
+    this.note(ctx, asking);
+    return { secrets: {} };
+  }
+
+  /** The smallest bundle that the SDK takes. Jobs carry no version, so no worker restarts over it. */
+  async config(ctx: OpContext, asking: Asking): Promise<Out<typeof requestConfig>> {
+    this.note(ctx, asking);
+    return { config: { version: '' } };
+  }
+
+  async configTaken(ctx: OpContext, input: In<typeof acknowledgeConfig>): Promise<void> {
+    this.note(ctx, input);
+    await noteConfig(ctx, input.worker_id, {
+      applied_version: input.version,
+      unsupported_ops: input.unsupported_ops ?? [],
+    });
+  }
+
+  async models(ctx: OpContext, input: In<typeof reportModels>): Promise<void> {
+    this.note(ctx, input);
+    const names = input.models.flatMap((model) => nameOf(model) ?? []).slice(0, MODELS_KEPT);
+    await noteModels(ctx, input.worker_id, { base_url: input.base_url, models: names });
+  }
+
+  /** @throws Fault 404: "none for you" to the SDK. */
+  async token(ctx: OpContext, asking: Asking): Promise<never> {
+    this.note(ctx, asking);
+    throw NotConnected();
+  }
+
+  async knowledge(ctx: OpContext, asking: Asking): Promise<Out<typeof searchKnowledge>> {
+    this.note(ctx, asking);
+    return { code: 'kb.not_found', message: 'There is no such knowledge base', retryable: false };
+  }
+
+  async grade(ctx: OpContext, asking: Asking): Promise<Out<typeof searchKnowledge>> {
+    this.note(ctx, asking);
+    return { code: 'grade.not_found', message: 'There is nothing to grade', retryable: false };
+  }
+
+  async replay(ctx: OpContext, asking: Asking): Promise<Out<typeof requestReplay>> {
+    this.note(ctx, asking);
+    return { source: 'no_data' };
+  }
+
+  private note(ctx: OpContext, { worker_id }: Asking): void {
+    this.presence.heard(ctx.actor, worker_id, 'frame');
+  }
+}
+
+/** Gateways list models by name, or as objects with an id. */
+function nameOf(model: unknown): string | undefined {
+  const name = isJsonObject(model) ? model['id'] : model;
+  return typeof name === 'string' ? name.slice(0, MODEL_NAME_LENGTH).toWellFormed() : undefined;
+}

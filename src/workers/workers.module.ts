@@ -1,0 +1,38 @@
+import { Global, Module } from '@nestjs/common';
+import { AgentsModule, UnwrittenPresence } from '../agents/index.ts';
+import { IdentityModule } from '../identity/index.ts';
+import { ChannelController } from './channel/channel.controller.ts';
+import { Channels } from './channel/channel.service.ts';
+import { ChannelSweep, DeadChannelSweep } from './channel/channel.sweep.ts';
+import { Pings } from './channel/pings.service.ts';
+import { ChannelRecords } from './channel/records.service.ts';
+import { FleetController } from './fleet/fleet.controller.ts';
+import { Fleet } from './fleet/fleet.service.ts';
+import { FleetSweep } from './fleet/fleet.sweep.ts';
+import { Presence } from './presence/presence.service.ts';
+import { RegistrationController } from './registration/registration.controller.ts';
+import { WorkerRegistration } from './registration/registration.service.ts';
+import { SuppliesController } from './supplies/supplies.controller.ts';
+import { Supplies } from './supplies/supplies.service.ts';
+
+/** Global, because it provides a port that a room below asks for. */
+@Global()
+@Module({
+  imports: [IdentityModule, AgentsModule],
+  controllers: [RegistrationController, FleetController, ChannelController, SuppliesController],
+  providers: [
+    Presence,
+    { provide: UnwrittenPresence, useExisting: Presence },
+    WorkerRegistration,
+    Fleet,
+    FleetSweep,
+    Pings,
+    ChannelRecords,
+    Channels,
+    ChannelSweep,
+    DeadChannelSweep,
+    Supplies,
+  ],
+  exports: [Presence, UnwrittenPresence, Channels],
+})
+export class WorkersModule {}
