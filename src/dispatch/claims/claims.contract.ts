@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { freeObject } from '../../platform/json/json.ts';
+import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
+
+export const WorkerPath = z.object({ worker_id: z.string().min(1).max(200) });
+
+/** What a worker is handed (worker-protocol.md §8.1). The members after `mcp_group_name` are ours: the SDK ignores them. */
+const Job = z.object({
+  run_id: z.string(),
+  agent_id: z.string(),
+  input: freeObject(),
+  event_id: z.string(),
+  attempt: z.int(),
+  thread_id: z.string(),
+  parent_run_id: z.string().nullable(),
+  origin: z.object({ kind: z.string(), id: z.string().nullable() }),
+  request_id: z.string(),
+  traceparent: z.string().nullable(),
+});
+
+export const claimRun = operation({
+  id: 'dispatch.claim',
+  summary: 'Hands a worker the oldest queued run of its agent.',
+  frame: { type: 'run_claim', reply: 'run_assignment' },
+  transaction: 'none', // most claims find nothing; the one that finds something takes a short transaction itself
+  capability: workerToken,
+  audit: unaudited('the run’s own history says who claimed it'),
+  input: {
+    path: WorkerPath,
+    body: z.object({ holds: z.array(z.string()).max(1_000).optional(), draining: z.boolean().optional() }),
+  },
+  output: z.object({ job: Job.optional() }),
+  faults: [],
+});

@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { RunsModule } from '../runs/index.ts';
+import { WorkersModule } from '../workers/index.ts';
+import { ClaimsController } from './claims/claims.controller.ts';
+import { Claims } from './claims/claims.service.ts';
+import { DoorbellSweep } from './doorbells/doorbells.sweep.ts';
+import { ReportsController } from './reports/reports.controller.ts';
+import { Reports } from './reports/reports.service.ts';
+import { Routing } from './routing/routing.service.ts';
+import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
+
+@Module({
+  imports: [RunsModule, WorkersModule],
+  controllers: [ClaimsController, ReportsController],
+  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep],
+})
+export class DispatchModule {}

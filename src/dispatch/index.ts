@@ -1,0 +1,1 @@
+export { DispatchModule } from './dispatch.module.ts';

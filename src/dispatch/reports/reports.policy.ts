@@ -1,0 +1,38 @@
+import { isTerminal, type Holder, type RunRow } from '../../runs/index.ts';
+
+/** Why a report came too late, or was not this worker's to make. */
+export function whyLate(
+  run: Pick<RunRow, 'status' | 'worker_id' | 'attempt'>,
+  { workerId, attempt }: Pick<Holder, 'workerId' | 'attempt'>,
+): 'stale_attempt' | 'after_end' | 'not_owner' {
+  if (run.worker_id !== workerId) return run.worker_id === null ? 'stale_attempt' : 'not_owner';
+  if (attempt !== null && attempt !== run.attempt) return 'stale_attempt';
+  return isTerminal(run.status) ? 'after_end' : 'stale_attempt';
+}
+
+const COUNTS = [
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_input_tokens',
+  'output_tokens',
+  'total_tokens',
+] as const;
+const TEXTS = ['provider', 'model', 'currency'] as const;
+
+/**
+ * What of a reported usage can be kept: whole, non-negative token counts, a finite cost. Evidence is never refused, so
+ * what does not fit is left out; nothing left means nothing was reported.
+ */
+export function reportedUsage(reported: unknown): Record<string, unknown> | null {
+  if (typeof reported !== 'object' || reported === null) return null;
+  const given = reported as Readonly<Record<string, unknown>>;
+  const usage: Record<string, unknown> = {};
+  for (const name of COUNTS)
+    if (Number.isSafeInteger(given[name]) && (given[name] as number) >= 0) usage[name] = given[name];
+  for (const name of TEXTS) if (typeof given[name] === 'string') usage[name] = given[name];
+  if (typeof given['cost_amount'] === 'number' && Number.isFinite(given['cost_amount']))
+    usage['cost_amount'] = given['cost_amount'];
+  if (given['cost_source'] === 'reported' || given['cost_source'] === 'estimated')
+    usage['cost_source'] = given['cost_source'];
+  return Object.keys(usage).length > 0 ? usage : null;
+}

@@ -1,0 +1,147 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { newId } from '../../platform/ids/ids.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import {
+  RunLifecycle,
+  RunMoves,
+  RunNotFound,
+  acknowledgeCancel,
+  isTerminal,
+  keepLateReport,
+  type Holder,
+  type RunRow,
+} from '../../runs/index.ts';
+import { Channels, Presence } from '../../workers/index.ts';
+import type { completeRun, failRun, startRun } from './reports.contract.ts';
+import { reportedUsage, whyLate } from './reports.policy.ts';
+
+type RunState = Out<typeof startRun>;
+type Report = In<typeof completeRun> | In<typeof failRun>;
+
+/**
+ * What workers report about their runs. A run belongs to one worker and attempt: a report of anyone else changes
+ * nothing, is answered `accepted: false`, kept as late evidence and put on record (worker-protocol.md A5).
+ */
+@Injectable()
+export class Reports {
+  constructor(
+    @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(RunLifecycle) private readonly runs: RunLifecycle,
+    @Inject(Presence) private readonly presence: Presence,
+    @Inject(Channels) private readonly channels: Channels,
+  ) {}
+
+  async start(ctx: OpContext, report: In<typeof startRun>): Promise<RunState> {
+    const holder = this.holder(ctx, report);
+    if (await this.moves.start(ctx, holder)) return accepted(holder, 'running');
+    const run = await this.ownRun(ctx, holder);
+    if (run.status === 'running' && isHeldBy(run, holder)) return accepted(holder, 'running'); // said again
+    ctx.record({
+      action: 'run.stale_report',
+      target: ['run', run.id],
+      outcome: 'refused',
+      detail: { report: 'run_started', worker_id: holder.workerId, status: run.status },
+    });
+    return declined(run);
+  }
+
+  async complete(ctx: OpContext, report: In<typeof completeRun>): Promise<RunState> {
+    const holder = this.holder(ctx, report);
+    const { output, usage, diagnostics, snapshot } = report;
+    const texts = {
+      output: JSON.stringify(output),
+      usage: jsonOrNull(reportedUsage(usage)),
+      diagnostics: jsonOrNull(diagnostics),
+      snapshot: jsonOrNull(snapshot),
+    };
+    const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: frameIdOf(ctx) });
+    return isDone ? this.ended(ctx, holder, 'succeeded') : this.late(ctx, holder, report);
+  }
+
+  async fail(ctx: OpContext, report: In<typeof failRun>): Promise<RunState> {
+    const holder = this.holder(ctx, report);
+    const { error, diagnostics, snapshot } = report;
+    const isDone = await this.moves.fail(ctx, holder, {
+      error,
+      diagnostics: jsonOrNull(diagnostics),
+      snapshot: jsonOrNull(snapshot),
+      frameId: frameIdOf(ctx),
+    });
+    return isDone ? this.ended(ctx, holder, 'failed') : this.late(ctx, holder, report);
+  }
+
+  private holder(
+    ctx: OpContext,
+    report: { readonly worker_id: string; readonly run_id: string; readonly attempt?: number | undefined },
+  ): Holder {
+    this.presence.heard(ctx.actor, report.worker_id, 'frame');
+    return { runId: report.run_id, agentId: ctx.actor.id, workerId: report.worker_id, attempt: report.attempt ?? null };
+  }
+
+  private ended(ctx: OpContext, holder: Holder, status: RunState['status']): RunState {
+    ctx.afterCommit(() => this.channels.noteFree(ctx.actor.accountId, holder.workerId));
+    return accepted(holder, status);
+  }
+
+  /** The guarded statement moved nothing: says why, and keeps what was reported. */
+  private async late(ctx: OpContext, holder: Holder, report: Report): Promise<RunState> {
+    const run = await this.ownRun(ctx, holder);
+    const { workerId } = holder;
+    if (isTerminal(run.status) && isHeldBy(run, holder) && isSaidAgain(ctx, run, report))
+      return accepted(holder, run.status);
+    await acknowledgeCancel(ctx, run.id, workerId);
+    const { worker_id: _, ...content } = report;
+    const why = whyLate(run, holder);
+    const id = newId('late', ctx.now.getTime());
+    await keepLateReport(ctx, {
+      id,
+      runId: run.id,
+      attempt: holder.attempt,
+      workerId,
+      why,
+      content: JSON.stringify(content),
+    });
+    const isCancelled = run.status === 'cancelled' && isHeldBy(run, holder); // the worker’s answer to our own cancel is no fault of its
+    if (!isCancelled)
+      ctx.record({
+        action: 'run.stale_report',
+        target: ['run', run.id],
+        outcome: 'refused',
+        detail: { why, worker_id: workerId, status: run.status },
+      });
+    ctx.afterCommit(() => this.channels.noteFree(ctx.actor.accountId, workerId));
+    return declined(run);
+  }
+
+  private async ownRun(ctx: OpContext, { runId, agentId }: Holder): Promise<RunRow> {
+    const run = await this.runs.find(ctx, runId);
+    if (run.agent_id !== agentId) throw RunNotFound();
+    return run;
+  }
+}
+
+function isHeldBy(run: RunRow, { workerId, attempt }: Holder): boolean {
+  return run.worker_id === workerId && (attempt === null || run.attempt === attempt);
+}
+
+/** The same terminal frame gets the same answer; so does a second success of the worker whose success stands. */
+function isSaidAgain(ctx: OpContext, run: RunRow, report: Report): boolean {
+  if (run.status === 'cancelled') return false;
+  return run.terminal_frame_id === frameIdOf(ctx) || (run.status === 'succeeded' && 'output' in report);
+}
+
+function frameIdOf(ctx: OpContext): string {
+  return ctx.frame?.id ?? ctx.requestId;
+}
+
+function jsonOrNull(value: object | null | undefined): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}
+
+function accepted({ runId, workerId }: Holder, status: RunState['status']): RunState {
+  return { run_id: runId, accepted: true, status, worker_id: workerId };
+}
+
+function declined({ id, status, worker_id: holder }: RunRow): RunState {
+  return { run_id: id, accepted: false, status, ...(holder === null ? {} : { worker_id: holder }) };
+}
