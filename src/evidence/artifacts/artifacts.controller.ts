@@ -1,0 +1,17 @@
+import { Controller, Inject } from '@nestjs/common';
+import { Handles } from '../../platform/operation/handles.ts';
+import type { In, OpContext } from '../../platform/operation/operation.ts';
+import { getArtifact, listArtifacts } from './artifacts.contract.ts';
+import { Artifacts } from './artifacts.service.ts';
+
+@Controller()
+export class ArtifactsController {
+  constructor(@Inject(Artifacts) private readonly artifacts: Artifacts) {}
+
+  @Handles(listArtifacts) list(ctx: OpContext, input: In<typeof listArtifacts>) {
+    return this.artifacts.list(ctx, input);
+  }
+  @Handles(getArtifact) get(ctx: OpContext, input: In<typeof getArtifact>) {
+    return this.artifacts.get(ctx, input);
+  }
+}

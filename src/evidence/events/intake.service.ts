@@ -1,0 +1,186 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Bus } from '../../platform/bus/bus.ts';
+import { accountKey } from '../../platform/bus/keys.ts';
+import { Clock } from '../../platform/clock/clock.ts';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { invalid, invariant } from '../../platform/faults/faults.ts';
+import { newId } from '../../platform/ids/ids.ts';
+import { alteredByItem, alteredUnder, type JsonObject } from '../../platform/json/json.ts';
+import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { RunNotFound, toMessage } from '../../runs/index.ts';
+import { Presence } from '../../workers/index.ts';
+import { keepSumOfSpans } from '../usage/usage.store.ts';
+import { appendBatch, type Appended, type Sender } from './append.store.ts';
+import { columnsOf, identityOf, prepareBatch, prepareEvent, type ReadyBatch, type ReadyEvent } from './batch.policy.ts';
+import { countKinds } from './counts.policy.ts';
+import type { addMessage, ingestEvents, takeEvents } from './events.contract.ts';
+import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
+import { whyLate, type Lateness } from './late.policy.ts';
+import { factsOfHolder, keepLateEvents } from './late.store.ts';
+import { eventByIdentity } from './log.store.ts';
+import { Patience } from './patience.service.ts';
+
+const MOST_EVENTS = 1_000;
+/** Between two looks the run may have changed hands; more often than this in a row it does not. */
+const LOOKS = 3;
+
+type Kind = 'event' | 'message';
+interface KindOfBatch {
+  readonly kind: Kind;
+  readonly events: readonly ReadyEvent[];
+}
+
+/** What became of the events of a batch. */
+interface Taken {
+  readonly appended: Appended | undefined;
+  readonly duplicates: number;
+  readonly late: Lateness | undefined;
+}
+
+/** One of the events was there already: undoes what the statement did. */
+class Repeated extends Error {
+  readonly undone: Appended;
+  /** The places of those that were not. */
+  readonly fresh: readonly number[];
+
+  constructor(undone: Appended, fresh: readonly number[]) {
+    super('some of these events are known');
+    this.undone = undone;
+    this.fresh = fresh;
+  }
+}
+
+/**
+ * Takes what workers say about their runs. A batch is one statement in a transaction of its own and is answered after the
+ * commit. It is never refused for one of its events; a batch of somebody else than the run's holder changes nothing and is
+ * kept as late evidence.
+ */
+@Injectable()
+export class EventIntake {
+  constructor(
+    @Inject(Presence) private readonly presence: Presence,
+    @Inject(Patience) private readonly patience: Patience,
+    @Inject(Bus) private readonly bus: Bus,
+    @Inject(Clock) private readonly clock: Clock,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** The frame `run_events`. The worker sends a batch once and never again, so it is kept through an outage of the database. */
+  async take(ctx: OpContext, { worker_id: workerId, events, attempt }: In<typeof takeEvents>): Promise<void> {
+    const runId = ctx.frame?.stream;
+    if (runId === undefined || runId === '') throw invalid(['body', 'stream'], 'must name the run');
+    const sender = {
+      ...this.senderOf(ctx, runId, workerId),
+      attempt: attempt ?? null,
+      streamSeq: ctx.frame?.seq ?? null,
+    };
+    const { events: ready } = this.prepare(ctx, events);
+    const bytes = ready.reduce((sum, { text }) => sum + text.length, 0);
+    await this.patience.throughOutage(bytes, () => this.keep(ctx, sender, ready));
+  }
+
+  async ingest(
+    ctx: OpContext,
+    { run_id: runId, worker_id: workerId, events = [] }: In<typeof ingestEvents>,
+  ): Promise<Out<typeof ingestEvents>> {
+    if (events.length > MOST_EVENTS)
+      throw TooManyEvents({ message: `The batch holds ${events.length} events, and at most ${MOST_EVENTS} are taken` });
+    const batch = this.prepare(ctx, events);
+    const { duplicates } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), batch.events);
+    const altered = batch.events.filter((event) => event.altered.length > 0).length;
+    return { ...countKinds(batch.events), duplicate: duplicates, altered, refused: [...batch.refused] };
+  }
+
+  async addMessage(ctx: OpContext, message: In<typeof addMessage>): Promise<Out<typeof addMessage>> {
+    const { run_id: runId, worker_id: workerId, ...fields } = message;
+    const event: JsonObject = { event_type: 'message.created', ...fields };
+    const isNamed = typeof event['event_id'] === 'string' && typeof event['event_sequence'] === 'number';
+    const identity = isNamed ? identityOf(event) : null; // two equal messages without a name are two messages
+    const ready = { ...prepareEvent(event, alteredUnder(ctx.altered, []), this.preparation(ctx)), identity };
+    const { appended, late } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), [ready], 'message');
+    if (late) throw late.why === 'after_end' ? RunTerminal() : RunStaleAttempt();
+    invariant(appended, 'what is not late is kept');
+    if (!appended.fresh)
+      return toMessage(runId, { seq: appended.base + 1, at: appended.at, event: JSON.parse(ready.text) as JsonObject });
+    const place = { accountId: ctx.actor.accountId, runId, day: appended.day };
+    const first = await ctx.briefly((inner) => eventByIdentity(inner, place, ready.identity ?? Buffer.of()));
+    invariant(first, 'a message that is known can be found');
+    return toMessage(runId, first);
+  }
+
+  private senderOf(ctx: OpContext, runId: string, workerId: string): Sender {
+    this.presence.heard(ctx.actor, workerId, 'events');
+    return { runId, workerId, agentId: ctx.actor.id, attempt: null, streamSeq: null };
+  }
+
+  private prepare(ctx: OpContext, events: readonly unknown[]): ReadyBatch {
+    const altered = ctx.altered.length > 0 ? alteredByItem(ctx.altered, ['events']) : undefined;
+    return prepareBatch(events, { ...this.preparation(ctx), alteredOf: (index) => altered?.get(index) });
+  }
+
+  private preparation(ctx: OpContext) {
+    const {
+      fieldLimitBytes: fieldBytes,
+      eventLimitBytes: eventBytes,
+      artifactLimitBytes: artifactBytes,
+      evidenceDepthLimit: depth,
+    } = this.config;
+    return {
+      limits: { fieldBytes, eventBytes, artifactBytes, depth },
+      newArtifactId: () => newId('artifact', ctx.now.getTime()),
+    };
+  }
+
+  /** Keeps what is new of a batch; what is known changes nothing. */
+  private async keep(
+    ctx: OpContext,
+    sender: Sender,
+    events: readonly ReadyEvent[],
+    kind: Kind = 'event',
+  ): Promise<Taken> {
+    let rest = events;
+    for (;;) {
+      try {
+        const taken = await ctx.briefly((inner) => this.keepNew(inner, sender, { events: rest, kind }));
+        return { ...taken, duplicates: events.length - rest.length };
+      } catch (error) {
+        if (!(error instanceof Repeated)) throw error;
+        rest = error.fresh.flatMap((place) => rest[place - 1] ?? []);
+        if (rest.length === 0) return { appended: error.undone, late: undefined, duplicates: events.length };
+      }
+    }
+  }
+
+  private async keepNew(ctx: OpContext, sender: Sender, batch: KindOfBatch): Promise<Omit<Taken, 'duplicates'>> {
+    const columns = columnsOf(batch.events);
+    for (let look = 0; look < LOOKS; look += 1) {
+      const appended = columns.count > 0 ? await appendBatch(ctx, sender, columns) : undefined;
+      if (appended?.fresh) throw new Repeated(appended, appended.fresh);
+      if (appended) {
+        if (columns.hasSpanUsage && appended.usage_source !== 'total')
+          await keepSumOfSpans(ctx, sender.runId, appended.day);
+        ctx.afterCommit(() => this.bus.poke('run.grew', accountKey(ctx.actor.accountId, sender.runId)));
+        return { appended, late: undefined };
+      }
+      const late = await this.keepLate(ctx, sender, batch);
+      if (late || columns.count === 0) return { appended: undefined, late };
+    }
+    throw new Error('the run changes hands all the time');
+  }
+
+  /** Undefined when the sender does hold the run by now. */
+  private async keepLate(ctx: OpContext, sender: Sender, { events, kind }: KindOfBatch): Promise<Lateness | undefined> {
+    const run = await factsOfHolder(ctx, sender);
+    if (run?.agent_id !== sender.agentId) throw RunNotFound();
+    const late = whyLate(run, sender.workerId, sender.attempt);
+    if (!late || events.length === 0) return late;
+    const ids = events.map(({ identity }) => this.lateId(identity));
+    await keepLateEvents(ctx, sender, { day: run.day, ...late, kind, events, ids });
+    return late;
+  }
+
+  /** Of what the event is, so that a repeat is kept once. */
+  private lateId(identity: Buffer | null): string {
+    return identity ? `late_${identity.toString('hex').slice(0, 26)}` : newId('late', this.clock.nowMs());
+  }
+}

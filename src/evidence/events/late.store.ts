@@ -1,0 +1,57 @@
+import type { OpContext } from '../../platform/operation/operation.ts';
+import type { ReadyEvent } from './batch.policy.ts';
+import type { Sender } from './append.store.ts';
+import type { HolderFacts } from './late.policy.ts';
+
+type Sql = Pick<OpContext, 'actor' | 'sql'>;
+
+const FACTS = `
+  SELECT agent_id, status, worker_id, attempt, (created_at AT TIME ZONE 'UTC')::date::text AS day,
+         (SELECT max(attempt) FROM run_log AS log
+           WHERE log.account_id = $1 AND log.run_id = $2 AND log.day = (run_facts.created_at AT TIME ZONE 'UTC')::date AND log.type = 'run.status' AND log.event ->> 'worker_id' = $3
+             AND log.event ->> 'status' IN ('claimed', 'running')) AS own_attempt
+    FROM run_facts WHERE account_id = $1 AND id = $2`;
+
+/** Why a batch did not find its run as it should be. Rare, so it may look through the run's history. */
+export async function factsOfHolder(
+  { actor, sql }: Sql,
+  { runId, workerId }: Sender,
+): Promise<HolderFacts | undefined> {
+  return (await sql<HolderFacts>(FACTS, [actor.accountId, runId, workerId]))[0];
+}
+
+/** Late rows have no number: the microsecond keeps the order of a batch. */
+const KEEP = `
+  INSERT INTO late_evidence (account_id, run_id, day, id, at, attempt, worker_id, kind, why, content)
+  SELECT $1, $2, $3::date, id, now() + place * interval '1 microsecond', $4, $5, $6, $7, content::json
+    FROM unnest($8::text[], string_to_array($9, E'\\n')) WITH ORDINALITY AS item (id, content, place)
+  ON CONFLICT (account_id, run_id, id, day) DO NOTHING`;
+const KEEP_ARTIFACTS = `
+  INSERT INTO artifact (account_id, run_id, day, id, name, mime_type, content, bytes, is_cut)
+  SELECT $1, $2, $3::date, id, name, "mimeType", content, bytes, "isCut"
+    FROM json_to_recordset($4::json) AS made (id text, name text, "mimeType" text, content text, bytes int, "isCut" boolean)`;
+
+export interface LateBatch {
+  readonly day: string;
+  readonly attempt: number | null;
+  readonly why: 'stale_attempt' | 'after_end' | 'not_owner';
+  readonly kind: 'event' | 'message';
+  readonly events: readonly ReadyEvent[];
+  /** Of each event, so that a repeat is kept once. */
+  readonly ids: readonly string[];
+}
+
+/** Keeps what changes nothing any more. */
+export async function keepLateEvents(
+  { actor, sql }: Sql,
+  { runId, workerId, streamSeq }: Sender,
+  batch: LateBatch,
+): Promise<void> {
+  const { day, attempt, why, kind, events, ids } = batch;
+  const lines = events.map(({ text, altered, truncated }) => {
+    return `{"event":${text},"altered":${JSON.stringify(altered)},"truncated":${JSON.stringify(truncated)},"stream_seq":${streamSeq}}`;
+  });
+  await sql(KEEP, [actor.accountId, runId, day, attempt, workerId, kind, why, ids, lines.join('\n')]);
+  const artifacts = events.flatMap((event) => event.artifacts);
+  if (artifacts.length > 0) await sql(KEEP_ARTIFACTS, [actor.accountId, runId, day, JSON.stringify(artifacts)]);
+}

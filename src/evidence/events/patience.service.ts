@@ -1,0 +1,54 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '../../platform/clock/clock.ts';
+import { isOutage } from '../../platform/db/database-errors.ts';
+import { OutcomeUnknown } from '../../platform/db/transaction.ts';
+import { Replica } from '../../platform/replica/replica.ts';
+
+/** A worker waits 30 s for its answer (worker-protocol.md §5). */
+const HELD_MS = 20_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1_000;
+/** What all waiting batches together may take. Beyond it a batch is refused at once: the memory is needed for others. */
+const HELD_UNITS = 64 * 1024 * 1024;
+
+/** Does work that may be done twice again and again while the database is away, for as long as the caller waits. */
+@Injectable()
+export class Patience {
+  private held = 0;
+
+  constructor(
+    @Inject(Clock) private readonly clock: Clock,
+    @Inject(Replica) private readonly replica: Replica,
+  ) {}
+
+  /** @throws what `work` threw last, when the time is over, the replica leaves or too much waits already. */
+  async throughOutage<Result>(size: number, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!mayPass(error) || this.held + size > HELD_UNITS) throw error;
+    }
+    this.held += size;
+    try {
+      return await this.again(work);
+    } finally {
+      this.held -= size;
+    }
+  }
+
+  private async again<Result>(work: () => Promise<Result>): Promise<Result> {
+    const until = this.clock.monotonicMs() + HELD_MS;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      await this.clock.sleep(pause, this.replica.draining);
+      try {
+        return await work();
+      } catch (error) {
+        if (!mayPass(error) || this.replica.isDraining || this.clock.monotonicMs() + pause > until) throw error;
+      }
+    }
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return isOutage(error) || error instanceof OutcomeUnknown;
+}

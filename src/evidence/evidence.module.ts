@@ -1,0 +1,22 @@
+import { Module } from '@nestjs/common';
+import { IdentityModule } from '../identity/index.ts';
+import { RunsModule } from '../runs/index.ts';
+import { WorkersModule } from '../workers/index.ts';
+import { ArtifactsController } from './artifacts/artifacts.controller.ts';
+import { Artifacts } from './artifacts/artifacts.service.ts';
+import { EventsController } from './events/events.controller.ts';
+import { RunEvents } from './events/events.service.ts';
+import { EventIntake } from './events/intake.service.ts';
+import { Patience } from './events/patience.service.ts';
+import { SpansController } from './spans/spans.controller.ts';
+import { Spans } from './spans/spans.service.ts';
+import { StreamController } from './stream/stream.controller.ts';
+import { RunStreams } from './stream/stream.service.ts';
+
+@Module({
+  imports: [IdentityModule, RunsModule, WorkersModule],
+  controllers: [EventsController, SpansController, ArtifactsController, StreamController],
+  providers: [EventIntake, Patience, RunEvents, Spans, Artifacts, RunStreams],
+  exports: [RunStreams],
+})
+export class EvidenceModule {}
