@@ -1,0 +1,1 @@
+export { EntryModule } from './entry.module.ts';
