@@ -1,0 +1,7 @@
+import type { Row } from './row.ts';
+import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
+import { startAndIdle } from './rows/b-14-start-and-idle.ts';
+import { wholeRun } from './rows/b-3-whole-run.ts';
+
+/** Every row there is, in the order they run. */
+export const ROWS: readonly Row[] = [invokeToStart, wholeRun, startAndIdle];

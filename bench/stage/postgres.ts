@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres/launcher.ts';
+import { canReadProcesses, parentOf, usageOf, type Usage } from './processes.ts';
+
+/** One PostgreSQL for floor and product, each in a database of its own that is dropped at the end. */
+export interface BenchPostgres {
+  readonly version: string;
+  readonly floorUrl: string;
+  readonly productUrl: string;
+  /** The postmaster; null when it cannot be seen from here: on another machine, or without /proc. */
+  readonly pid: number | null;
+  /** Whether the postmaster is a child of this program. */
+  readonly owned: boolean;
+  usage(): Usage | null;
+  stop(): Promise<void>;
+}
+
+interface Server {
+  readonly url: string;
+  readonly owned: boolean;
+  stop(): Promise<void>;
+}
+
+/** Uses `givenUrl`, or starts an embedded PostgreSQL in `directory` with the durability that users get. */
+export async function openPostgres(directory: string, givenUrl: string | undefined): Promise<BenchPostgres> {
+  const server =
+    givenUrl === undefined ? await startOwn(directory) : { url: givenUrl, owned: false, stop: async () => {} };
+  const suffix = randomBytes(4).toString('hex');
+  const databases = [`signalbox_bench_${suffix}`, `signalbox_bench_floor_${suffix}`] as const;
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  for (const name of databases) await client.query(`CREATE DATABASE ${name}`);
+  const pid = canReadProcesses ? await postmasterOf(client) : null;
+  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+  await client.end();
+  return {
+    version: `${rows[0]?.version ?? 'unknown'} (${server.owned ? 'embedded' : 'given'})`,
+    productUrl: withDatabase(server.url, databases[0]),
+    floorUrl: withDatabase(server.url, databases[1]),
+    pid,
+    owned: server.owned,
+    usage: () => (pid === null ? null : usageOf(pid)),
+    stop: () => close(server, databases),
+  };
+}
+
+async function startOwn(directory: string): Promise<Server> {
+  const postgres = await startEmbeddedPostgres({ stateDir: path.join(directory, 'postgres'), durability: 'durable' });
+  return { url: postgres.url('postgres'), owned: true, stop: () => postgres.stop() };
+}
+
+/** The parent of our backend is the postmaster, if the number means a PostgreSQL on this machine at all. */
+async function postmasterOf(client: pg.Client): Promise<number | null> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const backend = parentOf(rows[0]?.pid ?? 0);
+  return backend !== undefined && /^postgres/.test(backend.name) ? backend.parent : null;
+}
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+async function close(server: Server, databases: readonly string[]): Promise<void> {
+  if (!server.owned) {
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    for (const name of databases) await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    await client.end();
+  }
+  await server.stop();
+}
