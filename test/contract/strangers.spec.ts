@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startApp, type RunningApp } from '../support/app.ts';
+import { SAMPLES } from '../support/samples.ts';
+import { createSuiteDatabase, type SuiteDatabase } from '../support/suite-database.ts';
+import { FRAMES_OPERATION, exchange, requestOf } from './exchange.ts';
+import { isMutation, isOpen, sampledOf } from './stage.ts';
+
+interface Row {
+  readonly operation: string;
+  readonly outcome: string;
+  readonly address: string;
+  readonly detail: { readonly code: string; readonly credential_prefix?: string; readonly count?: number };
+  readonly [column: string]: unknown;
+}
+
+const PER_MINUTE = 60;
+const SECRET = 'sk_a-secret-that-nobody-has-ever-been-given';
+let app: RunningApp;
+let database: SuiteDatabase;
+
+beforeAll(async () => {
+  database = await createSuiteDatabase();
+  app = await startApp({ database });
+});
+afterAll(() => database.drop());
+
+test('K-75: a mutation that is refused because nobody knows the caller is on record in the system’s account, bounded in rate', async () => {
+  const mutations = [...SAMPLES.values()].map(({ op }) => op).filter((op) => isMutation(op) && !isOpen(op));
+  const reads = [...SAMPLES.values()].map(({ op }) => op).filter((op) => !isMutation(op) && !isOpen(op));
+  for (const op of [...mutations, ...reads]) await exchange(app.url, requestOf(op, {}, SECRET));
+  const expected = mutations.map((op) => (op.frame ? FRAMES_OPERATION : op.id)).sort();
+  const rows = await rowsOnce((found) => found.length >= expected.length);
+  expect(rows.map(({ operation }) => operation).sort()).toEqual(expected);
+  for (const row of rows) {
+    expect(row).toMatchObject({
+      outcome: 'refused',
+      address: '127.0.0.1',
+      detail: { code: 'auth.invalid', credential_prefix: SECRET.slice(0, 8) },
+    });
+    expect(JSON.stringify(row)).not.toContain(SECRET.slice(0, 20));
+  }
+
+  const more = 150;
+  const refused = requestOf(sampledOf('runs.create').op, { body: {} }, undefined);
+  for (let sent = 0; sent < more; sent += 1) await exchange(app.url, refused);
+  await app.stop(); // what was counted is put on record at the latest now
+  const all = await rowsOnce((found) => found.length > PER_MINUTE);
+  const counts = all.filter(({ detail }) => detail.count !== undefined);
+  expect(all.length - counts.length).toBe(PER_MINUTE);
+  expect(counts.map(({ detail }) => detail.count)).toEqual([expected.length + more - PER_MINUTE]);
+});
+
+/** Rows of strangers are written in the background. */
+async function rowsOnce(holds: (rows: readonly Row[]) => boolean): Promise<readonly Row[]> {
+  for (let attempt = 0; ; attempt += 1) {
+    const rows = await database.query<Row>(
+      `SELECT operation, outcome, address, detail FROM audit_entry WHERE account_id = 'acct_system'`,
+    );
+    if (holds(rows) || attempt > 50) return rows;
+    await sleep(100);
+  }
+}

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Sweeper } from '../../../src/platform/sweep/sweep.ts';
+import { Presence } from '../../../src/workers/index.ts';
+import { startApp, type Json, type RunningApp } from '../../support/app.ts';
+import { eventually } from '../../support/rest.ts';
+import { StubWorker } from '../../support/stub-worker.ts';
+import { manifestOf, openChannel, register, tell, tokenFor, workerOf as mint, type Account } from './wire.ts';
+
+let app: RunningApp;
+let account: Account;
+
+beforeAll(async () => {
+  app = await startApp({ env: { SIGNALBOX_CHANNEL_PING_SECONDS: '0.2' } });
+  account = await app.account();
+});
+afterAll(() => app.stop());
+
+const workerOf = (handle: string, id?: string) => mint(app, account, handle, id);
+
+async function registered(handle: string, more: object = {}): Promise<StubWorker> {
+  const worker = await workerOf(handle);
+  await register(worker, manifestOf(handle, more));
+  return worker;
+}
+
+async function show({ id }: { readonly id: string }): Promise<Json> {
+  return (await app.call('GET', `/api/v1/workers/${id}`, { key: account.key })).json;
+}
+
+async function list(query: string, key = account.key) {
+  const answer = await app.call('GET', `/api/v1/workers?${query}`, { key });
+  return {
+    ...answer,
+    ids: answer.status === 200 ? answer.json.map((one: { worker_id: string }) => one.worker_id) : [],
+  };
+}
+
+function states(worker: Json): Json {
+  return Object.fromEntries(Object.entries(worker.lights).map(([name, light]) => [name, (light as Json).state]));
+}
+
+describe('the lights of a real worker', () => {
+  it('K-28: process, channel, claim and events are broken one after the other, and each changes its own light only', async () => {
+    const worker = await registered('lights');
+    const lit = { process: 'ok', channel: 'ok', claim: 'ok', events: 'unused' };
+    expect(states(await show(worker))).toEqual({ ...lit, channel: 'down', claim: 'down' });
+
+    await tell(worker, 'run_claim');
+    expect(states(await show(worker))).toEqual({ ...lit, channel: 'down' });
+
+    const channel = await openChannel(app.url, worker);
+    await eventually(() => expect(channel.of('ping').length).toBeGreaterThan(0));
+    await eventually(async () => expect(states(await show(worker))).toEqual({ ...lit, channel: 'unknown' }));
+    await tell(worker, 'pong', { nonce: channel.of('ping').at(-1).payload.nonce });
+    const whole = await show(worker);
+    expect(states(whole)).toEqual(lit);
+    expect(whole).toMatchObject({
+      state: 'online',
+      assignable: true,
+      excluded_by: null,
+      delivery: ['channel', 'claim'],
+    });
+    expect(whole.channel).toMatchObject({ replica_id: expect.stringMatching(/^rep_/), closed_by: null });
+    expect(whole.channel.round_trip_ms).toBeGreaterThan(0);
+
+    channel.close();
+    await eventually(async () => expect(states(await show(worker))).toEqual({ ...lit, channel: 'down' }));
+    expect((await show(worker)).channel.closed_by).toBe('worker');
+    expect(await show(worker)).toMatchObject({ assignable: true, delivery: ['claim'] });
+  });
+
+  it('is online and cannot be assigned while it does not ask for work', async () => {
+    const worker = await registered('idle');
+    await tell(worker, 'run_claim');
+    await app.nest.get(Presence).flush();
+    await app.database.query(
+      `UPDATE worker SET registered_at = now() - interval '5 min', last_claim_at = now() - interval '26 s' WHERE id = $1`,
+      [worker.id],
+    );
+    expect(await show(worker)).toMatchObject({
+      state: 'online',
+      assignable: false,
+      excluded_by: 'worker.not_claiming',
+      lights: { claim: { state: 'stale' } },
+    });
+    await app.database.query(`UPDATE worker SET last_seen_at = now() - interval '91 s' WHERE id = $1`, [worker.id]);
+    expect(await show(worker)).toMatchObject({ state: 'offline', assignable: false, excluded_by: 'worker.offline' });
+  });
+
+  it('shows the run that it holds, its slots, and that it is busy', async () => {
+    const worker = await registered('holds');
+    await app.call('POST', '/api/v1/runs', { key: account.key, body: { agent_id: 'holds', input: {} } });
+    const job = await worker.claim();
+    expect(await show(worker)).toMatchObject({
+      ...{
+        slots: { total: 1, busy: 1 },
+        assignable: true,
+        excluded_by: 'worker.busy',
+        lights: { events: { state: 'unused' } },
+      },
+      runs: [{ run_id: job.run_id, attempt: 1, status: 'claimed', since: expect.stringMatching(/Z$/) }],
+    });
+    await worker.start(job.run_id);
+    expect(await show(worker)).toMatchObject({
+      runs: [{ status: 'running' }],
+      lights: { events: { state: 'unknown' } },
+    });
+    await worker.complete(job.run_id, {});
+    expect(await show(worker)).toMatchObject({
+      runs: [],
+      slots: { busy: 0 },
+      excluded_by: null,
+      lights: { events: { state: 'unused' } },
+    });
+  });
+
+  it('is excluded when its token is dead, and marked when the fact arrives', async () => {
+    const worker = await registered('revoked');
+    await tell(worker, 'run_claim');
+    expect(await show(worker)).toMatchObject({ assignable: true, token: { state: 'valid' } });
+    await app.call('DELETE', '/api/v1/agents/revoked/token', { key: account.key });
+    expect(await show(worker)).toMatchObject({
+      assignable: false,
+      excluded_by: 'worker.token_revoked',
+      token: { state: 'revoked' },
+    });
+    await eventually(async () => {
+      const [row] = await app.database.query(`SELECT token_revoked_at FROM worker WHERE id = $1`, [worker.id]);
+      expect(row).toMatchObject({ token_revoked_at: expect.any(Date) });
+    });
+    const renewed = await mint(app, account, 'revoked', worker.id);
+    await register(renewed, manifestOf('revoked'));
+    const [row] = await app.database.query(`SELECT token_revoked_at FROM worker WHERE id = $1`, [worker.id]);
+    expect(row).toEqual({ token_revoked_at: null });
+  });
+
+  it('D-6: says how it is reached and where it says it runs', async () => {
+    const worker = await registered('placed', { cluster_name: 'c', namespace: 'n', pod_name: 'p' });
+    const sibling = new StubWorker(app.url, worker.token, { handle: 'placed' });
+    await register(sibling, manifestOf('placed', { pod_name: 'p' }));
+    expect(await show(worker)).toMatchObject({
+      ...{
+        cluster_name: 'c',
+        namespace: 'n',
+        pod_name: 'p',
+        delivery: ['claim'],
+        endpoint_url: null,
+        direct: { last_result: null },
+      },
+      ids_of_process: [worker.id, sibling.id],
+    });
+  });
+});
+
+describe('the list of workers', () => {
+  it('F-25: pages through workers of one moment, each exactly once', async () => {
+    const other = await app.account();
+    const token = await tokenFor(app, other, 'many');
+    const workers = Array.from({ length: 25 }, () => new StubWorker(app.url, token, { handle: 'many' }));
+    for (const worker of workers) await register(worker, manifestOf('many'));
+    await app.database.query(`UPDATE worker SET first_seen_at = '2026-01-01 12:00:00.123456Z' WHERE account_id = $1`, [
+      other.accountId,
+    ]);
+    const seen: string[] = [];
+    for (let cursor = ''; ;) {
+      const page = await list(`limit=10${cursor}`, other.key);
+      seen.push(...page.ids);
+      const next = page.headers.get('x-next-cursor');
+      if (next === null) break;
+      cursor = `&cursor=${next}`;
+    }
+    expect(seen).toHaveLength(25);
+    expect(new Set(seen)).toEqual(new Set(workers.map(({ id }) => id)));
+    expect((await list('cursor=nonsense', other.key)).json).toMatchObject({
+      code: 'input.invalid',
+      detail: [{ loc: ['query', 'cursor'] }],
+    });
+  });
+
+  it('filters by agent, state and text, and takes no character of the text for a pattern', async () => {
+    const worker = await registered('filtered', { pod_name: '100%_pod' });
+    const [agent] = (await app.call('GET', '/api/v1/agents/filtered', { key: account.key })).json.instances;
+    expect(agent.worker_id).toBe(worker.id);
+    const { agent_id } = await show(worker);
+    for (const query of [
+      'agent_id=filtered',
+      `agent_id=${agent_id}`,
+      'q=100%25_POD',
+      'agent_id=filtered&state=online',
+    ]) {
+      expect((await list(query)).ids).toEqual([worker.id]);
+    }
+    for (const query of [
+      'agent_id=nobody',
+      'q=100_%25pod',
+      'agent_id=filtered&state=offline',
+      'agent_id=filtered&q=%25',
+    ]) {
+      const { ids } = await list(query);
+      expect({ query, ids }).toEqual({ query, ids: query.endsWith('q=%25') ? [worker.id] : [] });
+    }
+  });
+
+  it('K-2: leaves out who only opened a channel', async () => {
+    const stranger = await workerOf('stranger');
+    const channel = await openChannel(app.url, stranger);
+    expect(channel.status).toBe(200);
+    await eventually(async () => {
+      const rows = await app.database.query(`SELECT 1 FROM worker WHERE id = $1 AND channel_nonce IS NOT NULL`, [
+        stranger.id,
+      ]);
+      expect(rows).toHaveLength(1);
+    });
+    expect((await list('limit=500')).ids).not.toContain(stranger.id);
+    expect((await app.call('GET', `/api/v1/workers/${stranger.id}`, { key: account.key })).json.code).toBe(
+      'worker.not_found',
+    );
+    channel.close();
+  });
+
+  it('a foreign account’s worker reads exactly like none', async () => {
+    const worker = await registered('guarded');
+    const other = await app.account();
+    const ask = async (id: string) => {
+      const { status, json } = await app.call('GET', `/api/v1/workers/${id}`, { key: other.key });
+      return { status, ...json, request_id: '' };
+    };
+    expect(await ask(worker.id)).toEqual(await ask('wrk_unknown'));
+  });
+});
+
+it('workers that were silent for a week are forgotten, unless they hold a run', async () => {
+  const [silent, holder] = [await registered('forgotten'), await registered('remembered')];
+  await app.call('POST', '/api/v1/runs', { key: account.key, body: { agent_id: 'remembered', input: {} } });
+  await holder.claim();
+  await app.nest.get(Presence).flush();
+  await app.database.query(`UPDATE worker SET last_seen_at = now() - interval '8 days' WHERE id = ANY ($1)`, [
+    [silent.id, holder.id],
+  ]);
+  await app.nest.get(Sweeper).now('workers.forget');
+  const rows = await app.database.query(`SELECT id FROM worker WHERE id = ANY ($1)`, [[silent.id, holder.id]]);
+  expect(rows).toEqual([{ id: holder.id }]);
+});

@@ -1,0 +1,249 @@
+import type { z } from 'zod';
+import { getAgent, listAgents } from '../../src/agents/registry/registry.contract.ts';
+import { listAudit } from '../../src/audit/queries/queries.contract.ts';
+import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
+import { completeRun, failRun, startRun } from '../../src/dispatch/reports/reports.contract.ts';
+import { getArtifact, listArtifacts } from '../../src/evidence/artifacts/artifacts.contract.ts';
+import { addMessage, ingestEvents, listEvents, takeEvents } from '../../src/evidence/events/events.contract.ts';
+import { getSpan, listSpans } from '../../src/evidence/spans/spans.contract.ts';
+import { streamRun } from '../../src/evidence/stream/stream.contract.ts';
+import { invokeAgent } from '../../src/entry/invoke/invoke.contract.ts';
+import {
+  createApiKey,
+  listApiKeys,
+  revealApiKey,
+  revokeApiKey,
+} from '../../src/identity/api-keys/api-keys.contract.ts';
+import {
+  listWorkerTokens,
+  revokeWorkerToken,
+  rotateWorkerToken,
+  workerTokenStatus,
+} from '../../src/identity/worker-tokens/worker-tokens.contract.ts';
+import { docsPage, healthz, openApiDocument, readyz } from '../../src/platform/http/system.contract.ts';
+import type { InputParts } from '../../src/platform/operation/input.ts';
+import type { Operation } from '../../src/platform/operation/operation.ts';
+import type { Output } from '../../src/platform/operation/output.ts';
+import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle/lifecycle.contract.ts';
+import { openChannel, pong } from '../../src/workers/channel/channel.contract.ts';
+import { getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
+import * as registration from '../../src/workers/registration/registration.contract.ts';
+import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
+import { newToken } from '../contract/exchange.ts';
+import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
+
+/** One valid input of an operation, as a caller sends it. Of a frame, `body` is the payload. */
+export interface Sample {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | boolean>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Of a frame: what stands around the payload. */
+  readonly envelope?: { readonly stream: string; readonly seq: number };
+  /** The worker token to send it with, where the input is one worker's own. */
+  readonly token?: string;
+  /** Where even a valid call is answered otherwise than with the declared success. */
+  readonly answers?: number;
+  /** Where the service asks for a row by itself because of what this call changes. */
+  readonly leavesRow?: true;
+}
+
+/** Makes what the input names in the account, so that the call succeeds. */
+type MakeSample = (tenant: Tenant) => Promise<Sample>;
+
+type Sent<Parts extends InputParts> = Pick<
+  Sample,
+  'query' | 'headers' | 'token' | 'envelope' | 'answers' | 'leavesRow'
+> & {
+  readonly [Part in keyof Parts & ('path' | 'body')]: Parts[Part] extends z.ZodType ? z.input<Parts[Part]> : never;
+};
+
+/** An operation, and how to make a valid input for it. */
+export interface Sampled {
+  readonly op: Operation;
+  readonly make: MakeSample;
+}
+
+function sample<Parts extends InputParts, Declared extends Output>(
+  op: Operation<Parts, Declared>,
+  make: (tenant: Tenant) => Promise<Sent<Parts>>,
+): readonly [id: string, sampled: Sampled] {
+  return [op.id, { op: op as unknown as Operation, make: make as MakeSample }];
+}
+
+const nothing = async () => ({});
+
+/** For frames that say or ask something about the worker itself. */
+const fromWorker =
+  <Body>(body: Body) =>
+  async (tenant: Tenant) => {
+    const { workerId, token } = await tenant.agent();
+    return { path: { worker_id: workerId }, body, token };
+  };
+
+/** What this build never has is answered in the worker SDK's own terms. */
+const unconnected = async (tenant: Tenant) => ({ ...(await fromWorker({})(tenant)), answers: 404 });
+
+/** One sample for each operation that is served. The sweep fails when one is missing, or too many. */
+export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
+  sample(healthz, nothing),
+  sample(readyz, nothing),
+  sample(openApiDocument, nothing),
+  sample(docsPage, nothing),
+
+  sample(listAudit, async () => ({ query: { limit: 5, status: 'success' } })),
+
+  sample(createApiKey, async () => ({
+    body: { name: 'Sweep', role_ids: ['role_viewer'], scopes: ['runs:read'], expires_at: '2099-01-31T12:00:00Z' },
+  })),
+  sample(listApiKeys, nothing),
+  sample(revealApiKey, async (tenant) => ({ path: { key_id: (await tenant.serviceKey([])).id } })),
+  sample(revokeApiKey, async (tenant) => ({ path: { key_id: (await tenant.serviceKey([])).id } })),
+
+  sample(rotateWorkerToken, async (tenant) => ({
+    body: { agentId: (await tenant.agent()).handle, ttlSeconds: 3_600 },
+  })),
+  sample(listWorkerTokens, nothing),
+  sample(workerTokenStatus, async (tenant) => ({ path: { agent_id: (await tenant.agent()).handle } })),
+  sample(revokeWorkerToken, async (tenant) => ({ path: { agent_id: (await tenant.agent()).handle } })),
+
+  sample(listAgents, async () => ({ query: { include_archived: true } })),
+  sample(getAgent, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
+
+  sample(createRun, async (tenant) => ({
+    body: {
+      agent_id: (await tenant.agent()).id,
+      input: { prompt: 'hello' },
+      channel: 'api' as const,
+      metadata: { ticket: 7 },
+    },
+  })),
+  sample(listRuns, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle, limit: 10 } })),
+  sample(getRun, async (tenant) => ({ path: { run_id: await tenant.run(await tenant.agent()) } })),
+  sample(cancelRun, async (tenant) => ({
+    path: { run_id: await tenant.run(await tenant.agent()) },
+    body: { reason: 'no longer needed' },
+  })),
+
+  sample(listWorkers, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle } })),
+  sample(getWorker, async (tenant) => ({ path: { worker_id: (await tenant.agent()).workerId } })),
+
+  sample(openChannel, async (tenant) => {
+    const { workerId, token } = await tenant.agent();
+    return { path: { worker_id: workerId }, token };
+  }),
+  sample(pong, fromWorker({ nonce: 'rep_none.1' })),
+  sample(registration.registerWorker, async (tenant) => {
+    const { handle, token, workerId } = await tenant.token();
+    return { path: { worker_id: workerId }, body: manifestOf(handle), token, leavesRow: true };
+  }),
+  sample(registration.heartbeat, fromWorker({})),
+  sample(registration.keepAlive, fromWorker({})),
+  sample(registration.ping, fromWorker({ nonce: 'n-1' })),
+  sample(registration.reportHealth, fromWorker({ ok: true, detail: 'running' })),
+  sample(registration.acknowledgeAction, fromWorker({})),
+  sample(registration.reportRefusal, fromWorker({ code: 'unsupported_type', message: 'no such frame' })),
+  sample(supplies.requestSecrets, fromWorker({})),
+  sample(supplies.requestConfig, fromWorker({})),
+  sample(supplies.acknowledgeConfig, fromWorker({ version: '', unsupported_ops: [] })),
+  sample(supplies.reportModels, fromWorker({ base_url: 'https://models.test', models: ['small'] })),
+  sample(supplies.requestGithubToken, unconnected),
+  sample(supplies.requestAwsCredentials, unconnected),
+  sample(supplies.requestGcpToken, unconnected),
+  sample(supplies.searchKnowledge, fromWorker({})),
+  sample(supplies.requestGrade, fromWorker({})),
+  sample(supplies.requestPairGrade, fromWorker({})),
+  sample(supplies.requestReplay, fromWorker({})),
+
+  sample(invokeAgent, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id },
+    body: { input: { prompt: 'hello' }, event_id: `evt_${newToken()}` },
+  })),
+
+  sample(claimRun, async (tenant) => {
+    const agent = await tenant.agent();
+    await tenant.run(agent);
+    return { path: { worker_id: agent.workerId }, body: {}, token: agent.token };
+  }),
+  sample(startRun, async (tenant) => {
+    const agent = await tenant.agent();
+    return {
+      path: { worker_id: agent.workerId },
+      body: { run_id: await tenant.claimedRun(agent) },
+      token: agent.token,
+    };
+  }),
+  sample(completeRun, async (tenant) => {
+    const agent = await tenant.agent();
+    const body = {
+      run_id: await tenant.startedRun(agent),
+      output: { text: 'done' },
+      usage: { input_tokens: 3, output_tokens: 4 },
+    };
+    return { path: { worker_id: agent.workerId }, body, token: agent.token };
+  }),
+  sample(failRun, async (tenant) => {
+    const agent = await tenant.agent();
+    const body = {
+      run_id: await tenant.startedRun(agent),
+      error: 'ValueError: no',
+      diagnostics: { failure: { kind: 'ValueError' } },
+    };
+    return { path: { worker_id: agent.workerId }, body, token: agent.token };
+  }),
+
+  sample(takeEvents, async (tenant) => {
+    const agent = await tenant.agent();
+    const runId = await tenant.startedRun(agent);
+    return {
+      path: { worker_id: agent.workerId },
+      body: eventsOf(runId, 'span_of_the_sweep'),
+      envelope: { stream: runId, seq: 0 },
+      token: agent.token,
+    };
+  }),
+  sample(ingestEvents, async (tenant) => {
+    const agent = await tenant.agent();
+    const runId = await tenant.startedRun(agent);
+    return {
+      path: { run_id: runId },
+      body: { worker_id: agent.workerId, ...eventsOf(runId, 'span_of_the_sweep') },
+      token: agent.token,
+    };
+  }),
+  sample(addMessage, async (tenant) => {
+    const agent = await tenant.agent();
+    const body = {
+      worker_id: agent.workerId,
+      content: 'half way',
+      role: 'assistant' as const,
+      payload: { step: 2 },
+      event_id: 'evt_1',
+      event_sequence: 1,
+    };
+    return { path: { run_id: await tenant.startedRun(agent) }, body, token: agent.token };
+  }),
+  sample(listEvents, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+    query: { after: 0, limit: 50 },
+  })),
+  sample(listSpans, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+    query: { limit: 50 },
+  })),
+  sample(getSpan, async (tenant) => {
+    const { runId, spanId } = await tenant.recordedRun(await tenant.agent());
+    return { path: { run_id: runId, span_id: spanId } };
+  }),
+  sample(streamRun, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+    query: { follow: false },
+  })),
+  sample(listArtifacts, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+  })),
+  sample(getArtifact, async (tenant) => {
+    const { runId, artifactId } = await tenant.recordedRun(await tenant.agent());
+    return { path: { run_id: runId, artifact_id: artifactId } };
+  }),
+]);
