@@ -1,6 +1,5 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -86,27 +85,5 @@ export class Program {
     this.since = performance.now();
     this.child.kill(signal);
     return this.ended;
-  }
-}
-
-/** The command lines of processes that work on a directory. */
-export function processesOn(directory: string): string[] {
-  if (!fs.existsSync('/proc/self/cmdline')) {
-    return spawnSync('ps', ['-A', '-o', 'command='], { encoding: 'utf8' })
-      .stdout.split('\n')
-      .filter((line) => line.includes(directory));
-  }
-  const all = fs
-    .readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(commandLine);
-  return all.filter((line) => line.includes(directory));
-}
-
-function commandLine(pid: string): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return ''; // it ended meanwhile
   }
 }

@@ -8,8 +8,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DatabaseProxy } from '../support/database-proxy.ts';
+import { processesOn } from '../support/processes.ts';
 import { createSuiteDatabase, type SuiteDatabase } from '../support/suite-database.ts';
-import { Program, processesOn, type Ending } from './program.ts';
+import { Program, type Ending } from './program.ts';
 
 jest.setTimeout(60_000); // new clusters on a busy machine
 

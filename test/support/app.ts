@@ -80,7 +80,7 @@ export async function call(base: string, method: Method, path: string, { key, bo
     status: response.status,
     headers: response.headers,
     text,
-    json: (isJson && text !== '' ? JSON.parse(text) : undefined) as Json,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
   };
 }
 

@@ -215,6 +215,7 @@ CREATE TABLE "run" (
     "request_id" TEXT NOT NULL,
     "traceparent" TEXT,
     "event_id" TEXT COLLATE "C" NOT NULL,
+    "event_is_callers" BOOLEAN NOT NULL DEFAULT false,
     "thread_id" TEXT COLLATE "C" NOT NULL,
     "parent_run_id" TEXT,
     "input" JSON NOT NULL,
@@ -399,12 +400,6 @@ CREATE INDEX "run_account_id_created_at_id_idx" ON "run"("account_id", "created_
 
 -- CreateIndex
 CREATE INDEX "run_account_id_agent_id_created_at_id_idx" ON "run"("account_id", "agent_id", "created_at" DESC, "id" DESC);
-
--- CreateIndex
-CREATE INDEX "run_account_id_thread_id_created_at_id_idx" ON "run"("account_id", "thread_id", "created_at", "id");
-
--- CreateIndex
-CREATE UNIQUE INDEX "run_account_id_agent_id_event_id_key" ON "run"("account_id", "agent_id", "event_id");
 
 -- CreateIndex
 CREATE UNIQUE INDEX "run_log_account_id_run_id_identity_day_key" ON "run_log"("account_id", "run_id", "identity", "day");

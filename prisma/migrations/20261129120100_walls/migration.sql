@@ -77,12 +77,15 @@ ALTER TABLE run
   ADD CONSTRAINT run_has_holder CHECK (status NOT IN ('claimed', 'running') OR worker_id IS NOT NULL);
 ALTER TABLE audit_entry ADD CONSTRAINT audit_outcome_is_known CHECK (outcome IN ('done', 'refused', 'failed', 'unknown'));
 
--- The queue of an agent: only what waits is in it.
-CREATE INDEX run_queue ON run (account_id, agent_id, priority DESC, queued_at, id) WHERE status = 'queued';
--- What a worker holds. A slot holds one live run: capacity is a constraint, not a count.
-CREATE INDEX run_held ON run (account_id, worker_id) WHERE status IN ('claimed', 'running');
-CREATE UNIQUE INDEX run_slot ON run (account_id, worker_id, slot) WHERE status IN ('claimed', 'running') AND slot IS NOT NULL;
-CREATE INDEX run_active ON run (account_id, agent_id) WHERE status IN ('claimed', 'running');
+-- Indexes of runs are few and partial: each move of a run touches every index that holds its row.
+-- What is not terminal, by agent: the queue in its order, and whether there is anything at all.
+CREATE INDEX run_live ON run (account_id, agent_id, status, priority DESC, queued_at, id) WHERE status IN ('queued', 'claimed', 'running');
+-- What a worker holds. A slot holds one live run: capacity is a constraint, not a count. Self-started runs have no slot.
+CREATE UNIQUE INDEX run_slot ON run (account_id, worker_id, slot) WHERE status IN ('claimed', 'running');
+-- An event id that a caller chose is one run of the agent; ids of ours need no index.
+CREATE UNIQUE INDEX run_event ON run (account_id, agent_id, event_id) WHERE event_is_callers;
+-- A thread begins with the run of its name; only what follows needs an index.
+CREATE INDEX run_thread ON run (account_id, thread_id, created_at, id) WHERE thread_id <> id;
 CREATE INDEX run_cancel_pending ON run (account_id, worker_id)
   WHERE cancel_requested_at IS NOT NULL AND cancel_acknowledged_at IS NULL AND worker_id IS NOT NULL;
 CREATE INDEX run_latest_success ON run (account_id, agent_id, finished_at DESC) WHERE status = 'succeeded';

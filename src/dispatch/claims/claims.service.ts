@@ -8,23 +8,35 @@ import { Replica } from '../../platform/replica/replica.ts';
 import { RunMoves, type Job } from '../../runs/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
 import type { claimRun } from './claims.contract.ts';
+import { IdleMarks } from './idle.policy.ts';
 
 type Assignment = Out<typeof claimRun>;
 
 /** Nothing queued: the SDK waits for a doorbell or ten seconds. */
 const NOTHING: Assignment = {};
-/** How long it is believed that an agent has no live run. Pokes end the belief at once; this bounds a lost one. */
+/** How long an empty answer is believed. Pokes end the belief at once; this bounds a lost one. */
 const BELIEVED_MS = 2_000;
 const TRIES = 3;
+const FREE_MAX = 50_000;
+
+interface Asking {
+  readonly workerId: string;
+  readonly holds: readonly string[];
+  readonly slots: number;
+  readonly agentKey: string;
+}
 
 /**
- * Answers claims. Ten thousand idle workers ask all the time, so an agent without any live run is remembered for two
- * seconds and its claims cost no statement. While the agent has a live run every claim asks: a worker that claims while
- * it holds a run has lost that run, and only the rows know.
+ * Answers claims. Ten thousand idle workers ask all the time, so an empty answer is remembered for two seconds and the
+ * next claims cost no statement. A worker that claims while it holds a run has lost that run, and only the rows know: so
+ * where the agent has a live run, only a worker that this replica knows to be free is answered from memory. Should another
+ * replica have handed it something meanwhile, the rows hear of the loss at its next poll.
  */
 @Injectable()
 export class Claims {
-  private readonly noLiveRun = new Map<string, number>();
+  private readonly idle = new IdleMarks();
+  /** Workers whose last claim here found nothing. */
+  private readonly free = new Set<string>();
 
   constructor(
     @Inject(RunMoves) private readonly moves: RunMoves,
@@ -34,18 +46,21 @@ export class Claims {
     @Inject(Clock) private readonly clock: Clock,
     @Inject(Bus) bus: Bus,
   ) {
-    bus.on('agent.work', (agentKey) => this.noLiveRun.delete(agentKey));
-    bus.onGap(() => this.noLiveRun.clear());
+    bus.on('agent.work', (agentKey) => this.idle.clear(agentKey));
+    bus.onGap(() => this.idle.clearAll());
   }
 
   async claim(ctx: OpContext, { worker_id: workerId, holds = [] }: In<typeof claimRun>): Promise<Assignment> {
     const { accountId, id: agentId } = ctx.actor;
     this.presence.heard(ctx.actor, workerId, 'claim');
     const agentKey = accountKey(accountId, agentId);
-    if (this.replica.isDraining || this.isKnownIdle(agentKey)) return NOTHING;
+    const workerKey = accountKey(accountId, workerId);
+    if (this.replica.isDraining) return NOTHING;
+    if (this.idle.isIdle(agentKey, this.free.has(workerKey), this.clock.monotonicMs())) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);
     if (holds.length >= slots) return NOTHING;
     const job = await this.take(ctx, { workerId, holds, slots, agentKey });
+    this.remember(workerKey, job === undefined && holds.length === 0);
     if (!job) {
       this.channels.noteFree(accountId, workerId);
       return NOTHING;
@@ -54,25 +69,21 @@ export class Claims {
     return { job: toJob(job) };
   }
 
-  private isKnownIdle(agentKey: string): boolean {
-    const until = this.noLiveRun.get(agentKey);
-    if (until === undefined) return false;
-    if (until > this.clock.monotonicMs()) return true;
-    this.noLiveRun.delete(agentKey);
-    return false;
+  private remember(workerKey: string, isFree: boolean): void {
+    if (!isFree) this.free.delete(workerKey);
+    else if (this.free.size < FREE_MAX) this.free.add(workerKey);
+    else this.free.clear(); // learned again by their next claims
   }
 
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */
-  private async take(
-    ctx: OpContext,
-    claim: { workerId: string; holds: readonly string[]; slots: number; agentKey: string },
-  ): Promise<Job | undefined> {
+  private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Job | undefined> {
     const { id: agentId } = ctx.actor;
-    const { workerId, holds, slots, agentKey } = claim;
     for (let attempt = 1; ; attempt += 1) {
+      const generation = this.idle.generationOf(agentKey);
       try {
-        const { job, lost, isLive } = await ctx.briefly((inner) =>
-          this.moves.claim(inner, { agentId, workerId, slots, holds }),
+        const { job, lost, isLive } = await ctx.briefly(
+          (inner) => this.moves.claim(inner, { agentId, workerId, slots, holds }),
+          'perhaps',
         );
         if (lost.length > 0 && attempt < TRIES) {
           await ctx.briefly(async (inner) => {
@@ -80,7 +91,9 @@ export class Claims {
           });
           continue;
         }
-        if (!isLive) this.noLiveRun.set(agentKey, this.clock.monotonicMs() + BELIEVED_MS);
+        if (!job && lost.length === 0) {
+          this.idle.note(agentKey, generation, { until: this.clock.monotonicMs() + BELIEVED_MS, hasLiveRun: isLive });
+        }
         return job;
       } catch (error) {
         if (attempt >= TRIES || violatedConstraint(error) !== 'run_slot') throw error;

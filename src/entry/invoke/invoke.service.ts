@@ -27,7 +27,12 @@ export class Invoke {
     const runId = await this.runOf(ctx, request);
     const finish = async (): Promise<Answer> => {
       if (request.stream) return this.streams.open(ctx, runId, { after: 0 });
-      return toAnswer(await this.watch.untilEnd(ctx, runId, this.config.invokeWaitSeconds));
+      return toAnswer(
+        await this.watch.untilEnd(ctx, runId, {
+          seconds: this.config.invokeWaitSeconds,
+          isNew: ctx.repeated === undefined && !request.event_id,
+        }),
+      );
     };
     return later<Answer>(finish, { run_id: runId } satisfies Memo);
   }

@@ -6,15 +6,14 @@ import { RunId, RunNotFound } from '../../runs/index.ts';
 
 export const StreamTooMany = fault('stream.too_many', 'limited', 'Too many streams are open');
 
-const Sequence = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be the number of an event')
-  .transform(Number);
+const ON = ['true', '1', 'True'];
+const OFF = ['false', '0', 'False'];
 /** A switch in a query, in the spellings that public clients send. */
 const Switch = z
-  .enum(['true', 'false', '1', '0', 'True', 'False'])
-  .default('true')
-  .transform((value) => ['true', '1', 'True'].includes(value));
+  .string()
+  .optional()
+  .refine((value) => value === undefined || ON.includes(value) || OFF.includes(value), 'must be true or false')
+  .transform((value) => value === undefined || ON.includes(value));
 
 export const streamRun = operation({
   id: 'runs.stream',
@@ -26,11 +25,17 @@ export const streamRun = operation({
   input: {
     path: z.object({ run_id: RunId }),
     query: z.object({
-      after: Sequence.default(0).meta({ type: 'integer', default: 0 }),
+      after: z.coerce.number().int().min(0).default(0),
       types: z.string().max(2_000).optional(),
       follow: Switch.meta({ type: 'boolean', default: true }),
     }),
-    headers: z.object({ 'last-event-id': Sequence.optional() }),
+    headers: z.object({
+      'last-event-id': z
+        .string()
+        .regex(/^\d{1,15}$/, 'must be the number of an event')
+        .transform(Number)
+        .optional(),
+    }),
   },
   output: stream(
     'The events of the run; `id` is their number, the last one is `done`, or `moved` when this replica goes away.',

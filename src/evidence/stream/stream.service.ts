@@ -87,7 +87,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
   async stream(ctx: OpContext, input: In<typeof streamRun>): Promise<LiveStream> {
     const { run_id: runId, after: fromQuery, 'last-event-id': resumed, types, follow } = input;
     this.assertFree(ctx.actor);
-    const run = await ctx.briefly((inner) => this.runs.find(inner, runId));
+    const run = await ctx.briefly((inner) => this.runs.find(inner, runId), 'read');
     const after = resumed ?? fromQuery;
     if (after > run.last_seq)
       throw invalid(
@@ -113,7 +113,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
     this.perPrincipal.set(key, (this.perPrincipal.get(key) ?? 0) + 1);
     return new LiveStream((sink) => {
       const { accountId } = ctx.actor;
-      const find = () => ctx.briefly((inner) => this.runs.find(inner, runId));
+      const find = () => ctx.briefly((inner) => this.runs.find(inner, runId), 'read');
       const source = { accountId, runId, reading: readingOf(this.database, accountId), find, clock: this.clock };
       const reader = new RunReader(
         source,

@@ -58,7 +58,7 @@ export class Accounts {
   async create(wanted: NewAccount): Promise<CreatedAccount> {
     assertSlug(wanted.slug);
     try {
-      return await this.database.asSystem('create an account', (system) => this.insert(system, wanted));
+      return await this.database.asSystem('create an account', (system) => this.insert(system, wanted), 'write');
     } catch (error) {
       if (violatedConstraint(error) !== 'account_slug_key') throw error;
       throw AccountSlugTaken({ message: `There is an account ${wanted.slug} already`, cause: error });
@@ -67,12 +67,16 @@ export class Accounts {
 
   /** Makes the first account, unless there is one. The key is told only to the one call that made it. */
   async bootstrap(wanted: Pick<NewAccount, 'ownerEmail' | 'apiKey'>): Promise<{ created: boolean; key?: string }> {
-    return this.database.asSystem('first start', async (system) => {
-      await system.query({ text: LOCK_FIRST_START, values: [] });
-      if ((await system.query({ text: ANY_ACCOUNT, values: [] })).length > 0) return { created: false };
-      const { key } = await this.insert(system, { ...wanted, slug: FIRST_SLUG });
-      return { created: true, key };
-    });
+    return this.database.asSystem(
+      'first start',
+      async (system) => {
+        await system.query({ text: LOCK_FIRST_START, values: [] });
+        if ((await system.query({ text: ANY_ACCOUNT, values: [] })).length > 0) return { created: false };
+        const { key } = await this.insert(system, { ...wanted, slug: FIRST_SLUG });
+        return { created: true, key };
+      },
+      'write',
+    );
   }
 
   private async insert(system: Transaction, wanted: NewAccount): Promise<CreatedAccount> {

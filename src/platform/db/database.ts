@@ -38,8 +38,12 @@ export class Database {
   }
 
   /** Runs work that belongs to no account (a sweep, a delivery). Its purpose shows in `pg_stat_activity`. */
-  async asSystem<T>(purpose: string, work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const transaction = await Transaction.begin(this.system, 'write', ['application_name', `system: ${purpose}`]);
+  async asSystem<T>(
+    purpose: string,
+    work: (transaction: Transaction) => Promise<T>,
+    mode: Mode = 'perhaps',
+  ): Promise<T> {
+    const transaction = await Transaction.begin(this.system, mode, ['application_name', `system: ${purpose}`]);
     return complete(transaction, () => work(transaction));
   }
 
@@ -77,9 +81,15 @@ async function complete<T>(transaction: Transaction, work: () => Promise<T>): Pr
   }
 }
 
+/**
+ * A statement is planned once a connection, often while its tables are still empty: reading such a table whole looks cheapest
+ * then, and the plan stays when it has grown. All of ours have an index for what they ask.
+ */
+const PLANS = '-c enable_seqscan=off';
+
 /** The role is part of the connection's start, so RESET cannot undo it. UTC, because Prisma reads times without an offset. */
 function openPool(connectionString: string, role: string, max: number): pg.Pool {
-  const options = `-c role=${role} -c timezone=UTC -c statement_timeout=15s -c idle_in_transaction_session_timeout=15s`;
+  const options = `-c role=${role} -c timezone=UTC -c statement_timeout=15s -c idle_in_transaction_session_timeout=15s ${PLANS}`;
   const pool = new pg.Pool({
     connectionString,
     max,

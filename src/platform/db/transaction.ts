@@ -9,16 +9,21 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-export type Mode = 'read' | 'write';
+/**
+ * `perhaps` is for what mostly finds nothing to write (claims, sweeps): no transaction number is used up and nothing is
+ * flushed then. Nobody can say what became of it when the answer to its COMMIT is lost, so it must be safe to do again.
+ */
+export type Mode = 'read' | 'write' | 'perhaps';
 
 /** The connection broke while COMMIT was under way, and the database cannot say what became of it. */
 export class OutcomeUnknown extends Error {}
 
-const BEGIN = { read: 'BEGIN READ ONLY', write: 'BEGIN' } as const;
+const BEGIN = { read: 'BEGIN READ ONLY', write: 'BEGIN', perhaps: 'BEGIN' } as const;
 /** A writer learns its transaction's number before it commits: with it the database can say later whether it did. */
 const ENTER = {
   read: `SELECT set_config($1, $2, true)`,
   write: `SELECT set_config($1, $2, true), pg_current_xact_id()::text AS xid`,
+  perhaps: `SELECT set_config($1, $2, true)`,
 } as const;
 const ASK_AFTER_MS = [0, 100, 300, 600, 1_000, 2_000];
 
@@ -43,10 +48,12 @@ export class Transaction {
   private open = true;
   private readonly pool: pg.Pool;
   private readonly client: pg.PoolClient;
+  private readonly mode: Mode;
 
   private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, [setting, value]: readonly [string, string]) {
     this.pool = pool;
     this.client = client;
+    this.mode = mode;
     const begun = client.query(BEGIN[mode]);
     const entered = client.query<{ xid?: string }>(prepared({ text: ENTER[mode], values: [setting, value] }));
     this.entered = Promise.all([begun, entered]).then(([, { rows }]) => rows[0]?.xid);
@@ -106,7 +113,13 @@ export class Transaction {
       throw reason;
     }
     this.client.release(asError(reason));
-    const xid = await this.entered.catch(() => undefined);
+    const entered = await this.entered.then(
+      (xid) => ({ xid }),
+      () => undefined,
+    );
+    if (entered && this.mode === 'perhaps')
+      throw new OutcomeUnknown('The answer to a COMMIT was lost', { cause: reason });
+    const xid = entered?.xid;
     if (xid === undefined) throw reason; // it never began, or it was a read: nothing can have been kept
     if (!(await hasCommitted(this.pool, xid))) throw reason;
   }

@@ -1,6 +1,12 @@
 import type { Prisma } from '../../../generated/prisma/client.ts';
 import type { Database } from '../db/database.ts';
-import { currentTransaction, refuseSecondTransaction, type Statement } from '../db/transaction.ts';
+import {
+  currentTransaction,
+  refuseSecondTransaction,
+  type Mode,
+  type Statement,
+  type Transaction,
+} from '../db/transaction.ts';
 import type { AlteredPlace } from '../json/json.ts';
 import { Log, describeError } from '../log/log.ts';
 import { factRows } from '../outbox/outbox.ts';
@@ -70,14 +76,18 @@ export class Attempt implements OpContext {
   readonly sql = async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
     currentTransaction().query<Row>({ text, values });
 
-  readonly briefly = async <Result>(work: (ctx: OpContext) => Promise<Result>): Promise<Result> => {
+  readonly briefly = async <Result>(
+    work: (ctx: OpContext) => Promise<Result>,
+    mode: Mode = 'write',
+  ): Promise<Result> => {
     refuseSecondTransaction();
     const inner = new Attempt(this.call, this.database, this.trail);
-    const result = await this.database.asAccount(this.actor.accountId, async (transaction) => {
+    const evident = async (transaction: Transaction): Promise<Result> => {
       const worked = await work(inner);
       for (const statement of inner.evidence()) await transaction.query(statement);
       return worked;
-    });
+    };
+    const result = await this.database.asAccount(this.actor.accountId, evident, mode);
     this.note(inner.notes);
     inner.poke();
     return result;

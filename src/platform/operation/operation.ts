@@ -1,5 +1,6 @@
 import type { Prisma } from '../../../generated/prisma/client.ts';
 import type { FaultType } from '../faults/faults.ts';
+import type { Mode } from '../db/transaction.ts';
 import type { AlteredPlace } from '../json/json.ts';
 import type { Actor } from './actor.ts';
 import type { Area } from './areas.ts';
@@ -142,8 +143,8 @@ export interface OpContext {
   readonly db: Prisma.TransactionClient;
   /** SQL, for hot paths: a quarter of that. Same transaction. The text is fixed; whatever varies is a parameter. */
   sql<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** A short transaction of its own: for operations without one, and for what runs later. */
-  briefly<Result>(work: (ctx: OpContext) => Promise<Result>): Promise<Result>;
+  /** A short transaction of its own: for operations without one, and for what runs later. `mode` is `write` unless said. */
+  briefly<Result>(work: (ctx: OpContext) => Promise<Result>, mode?: Mode): Promise<Result>;
   /** Adds to the audit row. */
   note(detail: Readonly<Record<string, unknown>>): void;
   /**

@@ -69,6 +69,7 @@ export class RunLifecycle {
       transport: order.transport,
       origin: order.origin,
       eventId: order.eventId ?? newId('event', ctx.now.getTime()),
+      eventIsCallers: typeof order.eventId === 'string',
       input: JSON.stringify(input),
       metadata: JSON.stringify(order.metadata ?? {}),
       usage: order.usage ? JSON.stringify(order.usage) : null,

@@ -71,6 +71,8 @@ export interface NewRun {
   readonly transport: RunRow['transport'];
   readonly origin: { readonly kind: string; readonly id: string | null };
   readonly eventId: string;
+  /** The caller chose the event id: then it is one run for good. */
+  readonly eventIsCallers: boolean;
   readonly input: string;
   readonly metadata: string;
   readonly usage: string | null;
@@ -78,9 +80,9 @@ export interface NewRun {
 
 const INSERT = moving(
   `INSERT INTO run (account_id, id, day, agent_id, channel, transport, origin_kind, origin_id, created_by_kind, created_by,
-                    request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq)
-   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1)
-   ON CONFLICT (account_id, agent_id, event_id) DO NOTHING`,
+                    request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers)
+   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1, $17)
+   ON CONFLICT (account_id, agent_id, event_id) WHERE event_is_callers DO NOTHING`,
   WHOLE,
 );
 
@@ -105,12 +107,13 @@ export async function insertRun(ctx: OpContext, run: NewRun): Promise<RunRow | u
     Buffer.byteLength(input),
     run.metadata,
     run.usage,
+    run.eventIsCallers,
   ]);
   return row;
 }
 
 const FIND = `SELECT ${WHOLE} FROM run WHERE account_id = $1 AND id = $2`;
-const FIND_BY_EVENT = `SELECT ${WHOLE} FROM run WHERE account_id = $1 AND agent_id = $2 AND event_id = $3`;
+const FIND_BY_EVENT = `SELECT ${WHOLE} FROM run WHERE account_id = $1 AND agent_id = $2 AND event_id = $3 AND event_is_callers`;
 
 export async function findRun({ sql }: Sql, accountId: string, runId: string): Promise<RunRow | undefined> {
   return (await sql<RunRow>(FIND, [accountId, runId]))[0];
@@ -144,7 +147,7 @@ function listText({ agentId, threadId, after }: RunFilter): string {
   const direction = oldestFirst ? 'ASC' : 'DESC';
   return `SELECT ${LISTED}, (extract(epoch FROM created_at) * 1000000)::bigint::text AS micros FROM run
    WHERE account_id = $1 AND ${agentId === null ? '$2::text IS NULL' : 'agent_id = $2'}
-     AND ${threadId === null ? '$3::text IS NULL' : 'thread_id = $3'}
+     AND ${threadId === null ? '$3::text IS NULL' : '((id = $3 AND thread_id = $3) OR (thread_id = $3 AND thread_id <> id))'}
      AND ($4::text IS NULL OR status = $4) AND ($5::text IS NULL OR channel = $5)
      AND ($6::timestamptz IS NULL OR created_at >= $6) AND ($7::timestamptz IS NULL OR created_at < $7)
      AND ${after ? `(created_at, id) ${beyond} (timestamptz 'epoch' + $8::bigint * interval '1 microsecond', $9)` : '$8::text IS NULL AND $9::text IS NULL'}

@@ -24,22 +24,34 @@ export class RunWatch {
     bus.on('run.ended', (key) => this.wake(key));
   }
 
-  /** The run at its end; or as it stands when `seconds` are over or this replica leaves. Runs outside a transaction. */
-  async untilEnd(ctx: OpContext, runId: string, seconds: number): Promise<RunRow> {
+  /**
+   * The run at its end; or as it stands when `seconds` are over or this replica leaves. Runs outside a transaction. Of a run
+   * that was committed in this very moment (`isNew`) nothing can be missed, so it is looked at only once something is heard.
+   */
+  async untilEnd(
+    ctx: OpContext,
+    runId: string,
+    { seconds, isNew }: { readonly seconds: number; readonly isNew: boolean },
+  ): Promise<RunRow> {
     const until = this.clock.monotonicMs() + seconds * 1_000;
-    for (let look = 0; ; look += 1) {
+    for (let look = isNew ? -1 : 0; ; look += 1) {
       const ended = this.nextEnd(accountKey(ctx.actor.accountId, runId)); // listening begins before looking: nothing falls between
       try {
-        const row = await ctx.briefly((inner) => findRun(inner, ctx.actor.accountId, runId));
-        if (!row) throw RunNotFound();
+        const row = look < 0 ? undefined : await this.look(ctx, runId);
         const left = until - this.clock.monotonicMs();
-        if (isTerminal(row.status) || left <= 0 || this.replica.isDraining) return row;
-        const pause = LOOK_AGAIN_MS[Math.min(look, LOOK_AGAIN_MS.length - 1)] ?? 0;
+        if (row && (isTerminal(row.status) || left <= 0 || this.replica.isDraining)) return row;
+        const pause = LOOK_AGAIN_MS[Math.max(0, Math.min(look, LOOK_AGAIN_MS.length - 1))] ?? 0;
         await this.clock.sleep(Math.min(pause, left), AbortSignal.any([ended.signal, this.replica.draining]));
       } finally {
         ended.forget();
       }
     }
+  }
+
+  private async look(ctx: OpContext, runId: string): Promise<RunRow> {
+    const row = await ctx.briefly((inner) => findRun(inner, ctx.actor.accountId, runId), 'read');
+    if (!row) throw RunNotFound();
+    return row;
   }
 
   private nextEnd(key: string): { readonly signal: AbortSignal; readonly forget: () => void } {

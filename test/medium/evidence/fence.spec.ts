@@ -63,9 +63,14 @@ describe('events of somebody else', () => {
     await first.claimSoon();
     await first.claim(); // whoever asks while it holds an unstarted run has lost it
     const second = await startStub(scene.app, scene.key, { handle: first.handle, token: first.token });
-    const [{ worker_id: holder }] = (await scene.app.database.query(`SELECT worker_id FROM run WHERE id = $1`, [runId])) as [{ worker_id: string | null }];
+    const [{ worker_id: holder }] = (await scene.app.database.query(`SELECT worker_id FROM run WHERE id = $1`, [
+      runId,
+    ])) as [{ worker_id: string | null }];
     if (holder === null) await second.claimSoon();
-    const [{ worker_id: now, attempt }] = (await scene.app.database.query(`SELECT worker_id, attempt FROM run WHERE id = $1`, [runId])) as [{ worker_id: string; attempt: number }];
+    const [{ worker_id: now, attempt }] = (await scene.app.database.query(
+      `SELECT worker_id, attempt FROM run WHERE id = $1`,
+      [runId],
+    )) as [{ worker_id: string; attempt: number }];
     expect(attempt).toBe(2);
     const [owner, loser] = now === first.id ? [first, second] : [second, first];
     await owner.send(runId, [log('mine')]);
@@ -76,25 +81,41 @@ describe('events of somebody else', () => {
 });
 
 describe('events after the end', () => {
-  it.each(['succeeded', 'failed', 'cancelled'])('U-8: of a run that is %s change neither status nor output and are kept as late evidence', async (status) => {
-    const worker = await scene.worker();
-    const runId = await scene.running(worker);
-    await worker.send(runId, [output('half'), { event_type: 'token.created', usage: { total_tokens: 5 } }]);
-    if (status === 'succeeded') await worker.complete(runId, { text: 'whole' });
-    else if (status === 'failed') await worker.fail(runId, 'it broke');
-    else await scene.app.call('POST', `/api/v1/runs/${runId}/cancel`, { key: scene.key });
-    const before = await scene.kept(runId);
-    expect(before.run.status).toBe(status);
-    const late = [log('too late'), output('other'), started('s'), ended('s'), { event_type: 'token.created', usage: { total_tokens: 99 } }, log('x'.repeat(70_000))];
-    expect((await worker.send(runId, late)).status).toBe(202);
-    const { artifacts, ...after } = await scene.kept(runId);
-    expect({ ...after, artifacts: before.artifacts }).toEqual(before);
-    expect(artifacts).toHaveLength(1); // what was too large for the late event is not lost either
-    const kept = await scene.late(runId);
-    expect(kept).toHaveLength(6);
-    expect(kept[0]).toMatchObject({ kind: 'event', why: 'after_end', attempt: 1, worker_id: worker.id, content: { event: { content: 'too late' }, altered: [], truncated: [] } });
-    expect(kept.flatMap(({ content }) => content.truncated)).toMatchObject([{ path: 'content', bytes: 70_000 }]);
-  });
+  it.each(['succeeded', 'failed', 'cancelled'])(
+    'U-8: of a run that is %s change neither status nor output and are kept as late evidence',
+    async (status) => {
+      const worker = await scene.worker();
+      const runId = await scene.running(worker);
+      await worker.send(runId, [output('half'), { event_type: 'token.created', usage: { total_tokens: 5 } }]);
+      if (status === 'succeeded') await worker.complete(runId, { text: 'whole' });
+      else if (status === 'failed') await worker.fail(runId, 'it broke');
+      else await scene.app.call('POST', `/api/v1/runs/${runId}/cancel`, { key: scene.key });
+      const before = await scene.kept(runId);
+      expect(before.run.status).toBe(status);
+      const late = [
+        log('too late'),
+        output('other'),
+        started('s'),
+        ended('s'),
+        { event_type: 'token.created', usage: { total_tokens: 99 } },
+        log('x'.repeat(70_000)),
+      ];
+      expect((await worker.send(runId, late)).status).toBe(202);
+      const { artifacts, ...after } = await scene.kept(runId);
+      expect({ ...after, artifacts: before.artifacts }).toEqual(before);
+      expect(artifacts).toHaveLength(1); // what was too large for the late event is not lost either
+      const kept = await scene.late(runId);
+      expect(kept).toHaveLength(6);
+      expect(kept[0]).toMatchObject({
+        kind: 'event',
+        why: 'after_end',
+        attempt: 1,
+        worker_id: worker.id,
+        content: { event: { content: 'too late' }, altered: [], truncated: [] },
+      });
+      expect(kept.flatMap(({ content }) => content.truncated)).toMatchObject([{ path: 'content', bytes: 70_000 }]);
+    },
+  );
 
   it('U-6: that come twice are kept once', async () => {
     const worker = await scene.worker();
@@ -109,7 +130,10 @@ describe('events after the end', () => {
     const worker = await scene.worker();
     for (let round = 0; round < 10; round += 1) {
       const runId = await scene.running(worker);
-      await Promise.all([...Array.from({ length: 5 }, (_, index) => worker.send(runId, [log(`line ${index}`)])), worker.complete(runId, { text: 'end' })]);
+      await Promise.all([
+        ...Array.from({ length: 5 }, (_, index) => worker.send(runId, [log(`line ${index}`)])),
+        worker.complete(runId, { text: 'end' }),
+      ]);
       const [stored, late] = await Promise.all([scene.events(runId), scene.late(runId)]);
       expect(stored.length + late.length).toBe(5);
       expect(await scene.run(runId)).toMatchObject({ status: 'succeeded', output: { text: 'end' } });

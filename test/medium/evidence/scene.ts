@@ -31,7 +31,10 @@ export class Scene {
   }
 
   async queue(worker: StubWorker, input: object = {}): Promise<string> {
-    const { json } = await this.app.call('POST', '/api/v1/runs', { key: this.key, body: { agent_id: worker.handle, input } });
+    const { json } = await this.app.call('POST', '/api/v1/runs', {
+      key: this.key,
+      body: { agent_id: worker.handle, input },
+    });
     return String(json.run_id);
   }
 
@@ -63,19 +66,49 @@ export class Scene {
   }
 
   async late(runId: string): Promise<Json[]> {
-    return this.app.database.query<Json>(`SELECT kind, why, attempt, worker_id, content FROM late_evidence WHERE run_id = $1 ORDER BY at, id`, [runId]);
+    return this.app.database.query<Json>(
+      `SELECT kind, why, attempt, worker_id, content FROM late_evidence WHERE run_id = $1 ORDER BY at, id`,
+      [runId],
+    );
   }
 
   /** Everything that is kept of a run, to be compared. */
   async kept(runId: string): Promise<Json> {
-    const log = await this.app.database.query<Json>(`SELECT seq, type, event FROM run_log WHERE run_id = $1 ORDER BY seq`, [runId]);
-    const spans = await this.app.database.query<Json>(`SELECT * FROM run_span WHERE run_id = $1 ORDER BY first_seq`, [runId]);
-    const artifacts = await this.app.database.query<Json>(`SELECT * FROM artifact WHERE run_id = $1 ORDER BY id`, [runId]);
+    const log = await this.app.database.query<Json>(
+      `SELECT seq, type, event FROM run_log WHERE run_id = $1 ORDER BY seq`,
+      [runId],
+    );
+    const spans = await this.app.database.query<Json>(`SELECT * FROM run_span WHERE run_id = $1 ORDER BY first_seq`, [
+      runId,
+    ]);
+    const artifacts = await this.app.database.query<Json>(`SELECT * FROM artifact WHERE run_id = $1 ORDER BY id`, [
+      runId,
+    ]);
     return { run: await this.run(runId), log, spans, artifacts };
   }
 }
 
-export const log = (content: string, more: object = {}): object => ({ event_type: 'log.created', content, level: 'INFO', ...more });
+export const log = (content: string, more: object = {}): object => ({
+  event_type: 'log.created',
+  content,
+  level: 'INFO',
+  ...more,
+});
 export const output = (text: string): object => ({ event_type: 'output.updated', payload: { text } });
-export const started = (id: string, more: object = {}): object => ({ event_type: 'span.started', span_id: id, kind: 'tool', name: id, payload: {}, ...more });
-export const ended = (id: string, more: object = {}): object => ({ event_type: 'span.ended', span_id: id, kind: 'tool', name: id, status: 'ok', payload: {}, ...more });
+export const started = (id: string, more: object = {}): object => ({
+  event_type: 'span.started',
+  span_id: id,
+  kind: 'tool',
+  name: id,
+  payload: {},
+  ...more,
+});
+export const ended = (id: string, more: object = {}): object => ({
+  event_type: 'span.ended',
+  span_id: id,
+  kind: 'tool',
+  name: id,
+  status: 'ok',
+  payload: {},
+  ...more,
+});

@@ -28,15 +28,31 @@ describe('the spans of a run', () => {
       ['middle', 'root', false],
       ['leaf', 'middle', false],
     ]);
-    expect(by(spans, 'leaf')).toMatchObject({ kind: 'tool', status: 'error', duration_ms: 2_000, clock_skewed: false, attempt: 1 });
+    expect(by(spans, 'leaf')).toMatchObject({
+      kind: 'tool',
+      status: 'error',
+      duration_ms: 2_000,
+      clock_skewed: false,
+      attempt: 1,
+    });
     expect(by(spans, 'middle')).toMatchObject({ status: 'ok', duration_ms: 4_000 });
-    expect(by(spans, 'root')).toMatchObject({ name: 'plan', status: null, ended_at: null, duration_ms: null, started_at: expect.stringMatching(/Z$/) });
+    expect(by(spans, 'root')).toMatchObject({
+      name: 'plan',
+      status: null,
+      ended_at: null,
+      duration_ms: null,
+      started_at: expect.stringMatching(/Z$/),
+    });
   });
 
   it('F-42: whose parent comes later, or never, are shown and marked until it comes', async () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
-    await worker.send(runId, [started('child', { parent_span_id: 'late' }), ended('child'), started('lost', { parent_span_id: 'never' })]);
+    await worker.send(runId, [
+      started('child', { parent_span_id: 'late' }),
+      ended('child'),
+      started('lost', { parent_span_id: 'never' }),
+    ]);
     expect((await scene.spans(runId)).map(({ orphan }: Json) => orphan)).toEqual([true, true]);
     await worker.send(runId, [ended('late', { kind: 'agent' })]);
     await worker.send(runId, [started('late', { kind: 'agent', name: 'the parent' })]);
@@ -59,7 +75,9 @@ describe('the spans of a run', () => {
     const runId = await scene.running(worker);
     const at = new Date(Date.now() + offset).toISOString();
     await worker.send(runId, [started('s', { timestamp: at }), ended('s', { timestamp: at })]);
-    expect(await scene.spans(runId)).toMatchObject([{ started_at: at, ended_at: at, duration_ms: 0, clock_skewed: isSkewed }]);
+    expect(await scene.spans(runId)).toMatchObject([
+      { started_at: at, ended_at: at, duration_ms: 0, clock_skewed: isSkewed },
+    ]);
     const [event] = await scene.events(runId);
     expect(event.timestamp).toBe(at);
     expect(Math.abs(Date.parse(event.received_at) - Date.now())).toBeLessThan(10_000);
@@ -69,7 +87,11 @@ describe('the spans of a run', () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
     const [early, late] = [new Date(Date.now() - 3_000).toISOString(), new Date().toISOString()];
-    await worker.send(runId, [started('one', { timestamp: late }), ended('one', { timestamp: early }), started('two', { timestamp: late })]);
+    await worker.send(runId, [
+      started('one', { timestamp: late }),
+      ended('one', { timestamp: early }),
+      started('two', { timestamp: late }),
+    ]);
     await worker.send(runId, [ended('two', { timestamp: early })]);
     for (const span of await scene.spans(runId)) expect(span).toMatchObject({ duration_ms: 0, clock_skewed: true });
   });
@@ -77,12 +99,19 @@ describe('the spans of a run', () => {
   it('keep the order in which they were seen first, whatever comes later', async () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
-    await worker.send(runId, Array.from({ length: 25 }, (_, index) => started(`s${index}`)));
+    await worker.send(
+      runId,
+      Array.from({ length: 25 }, (_, index) => started(`s${index}`)),
+    );
     const path = `/api/v1/runs/${runId}/spans?limit=10`;
     const first = await scene.app.call('GET', path, { key: scene.key });
     await worker.send(runId, [ended('s3'), ended('s20'), started('s25')]);
-    const second = await scene.app.call('GET', `${path}&cursor=${first.headers.get('x-next-cursor')}`, { key: scene.key });
-    const third = await scene.app.call('GET', `${path}&cursor=${second.headers.get('x-next-cursor')}`, { key: scene.key });
+    const second = await scene.app.call('GET', `${path}&cursor=${first.headers.get('x-next-cursor')}`, {
+      key: scene.key,
+    });
+    const third = await scene.app.call('GET', `${path}&cursor=${second.headers.get('x-next-cursor')}`, {
+      key: scene.key,
+    });
     const read = [first, second, third].flatMap(({ json }) => json as Json[]);
     expect(read.map(({ span_id: id }) => id)).toEqual(Array.from({ length: 26 }, (_, index) => `s${index}`));
     expect(third.headers.get('x-next-cursor')).toBeNull();
@@ -105,10 +134,14 @@ describe('the spans of a run', () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
     const ids = ['a/b c?d', '__proto__', 'é😀', 'x'.repeat(1_001)];
-    await worker.send(runId, ids.map((id) => started(id)));
+    await worker.send(
+      runId,
+      ids.map((id) => started(id)),
+    );
     expect((await scene.spans(runId)).map(({ span_id: id }: Json) => id)).toEqual(ids.slice(0, 3));
     expect(await scene.events(runId)).toHaveLength(4);
-    for (const id of ids.slice(0, 3)) expect((await scene.get(`/api/v1/runs/${runId}/spans/${encodeURIComponent(id)}`)).span_id).toBe(id);
+    for (const id of ids.slice(0, 3))
+      expect((await scene.get(`/api/v1/runs/${runId}/spans/${encodeURIComponent(id)}`)).span_id).toBe(id);
   });
 });
 
@@ -116,7 +149,13 @@ describe('one span', () => {
   it('D-15: holds the real arguments and result of a tool, model and usage of a model, and its events', async () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
-    const usage = { model: 'claude-sonnet-4-5', input_tokens: 60, output_tokens: 40, total_tokens: 100, cost_amount: 0.5 };
+    const usage = {
+      model: 'claude-sonnet-4-5',
+      input_tokens: 60,
+      output_tokens: 40,
+      total_tokens: 100,
+      cost_amount: 0.5,
+    };
     await worker.send(runId, [
       started('lookup', { trace_id: runId, payload: { args: { q: 'life', n: 42 } } }),
       log('inside', { span_id: 'lookup' }),
@@ -125,9 +164,26 @@ describe('one span', () => {
       ended('ask', { kind: 'llm', payload: { call_usage: usage, stop_reason: 'end_turn' } }),
     ]);
     const tool = await scene.get(`/api/v1/runs/${runId}/spans/lookup`);
-    expect(tool).toMatchObject({ trace_id: runId, input: { q: 'life', n: 42 }, output: { hits: [1, 2], answer: 'forty-two' }, attributes: {}, usage: null, replay: null, masked: {} });
-    expect(tool.events.map(({ event_type: type }: Json) => type)).toEqual(['span.started', 'log.created', 'span.ended']);
-    expect(await scene.get(`/api/v1/runs/${runId}/spans/ask`)).toMatchObject({ usage, total_tokens: 100, cost_amount: 0.5, attributes: { model: 'claude-sonnet-4-5', stop_reason: 'end_turn' } });
+    expect(tool).toMatchObject({
+      trace_id: runId,
+      input: { q: 'life', n: 42 },
+      output: { hits: [1, 2], answer: 'forty-two' },
+      attributes: {},
+      usage: null,
+      replay: null,
+      masked: {},
+    });
+    expect(tool.events.map(({ event_type: type }: Json) => type)).toEqual([
+      'span.started',
+      'log.created',
+      'span.ended',
+    ]);
+    expect(await scene.get(`/api/v1/runs/${runId}/spans/ask`)).toMatchObject({
+      usage,
+      total_tokens: 100,
+      cost_amount: 0.5,
+      attributes: { model: 'claude-sonnet-4-5', stop_reason: 'end_turn' },
+    });
   });
 
   it('whose result was too large names the artifact that has it', async () => {
@@ -144,7 +200,11 @@ describe('one span', () => {
   it('that has begun a thousand events ago still has both its ends', async () => {
     const worker = await scene.worker();
     const runId = await scene.running(worker);
-    await worker.send(runId, [started('long', { payload: { args: 1 } }), ...Array.from({ length: 1_100 }, () => log('tick', { span_id: 'long' })), ended('long', { payload: { result: 2 } })]);
+    await worker.send(runId, [
+      started('long', { payload: { args: 1 } }),
+      ...Array.from({ length: 1_100 }, () => log('tick', { span_id: 'long' })),
+      ended('long', { payload: { result: 2 } }),
+    ]);
     const { input, output, events } = await scene.get(`/api/v1/runs/${runId}/spans/long`);
     expect([input, output, events.length]).toEqual([1, 2, 1_000]);
   });
@@ -164,6 +224,8 @@ describe('F-48: under the address of another run', () => {
       expect((await scene.app.call('GET', `/api/v1/runs/nobody/${path}`, { key: scene.key })).status).toBe(404);
     }
     const { key } = await scene.app.account();
-    expect((await scene.app.call('GET', `/api/v1/runs/${mine}/artifacts/${artifact.artifact_id}`, { key })).status).toBe(404);
+    expect(
+      (await scene.app.call('GET', `/api/v1/runs/${mine}/artifacts/${artifact.artifact_id}`, { key })).status,
+    ).toBe(404);
   });
 });

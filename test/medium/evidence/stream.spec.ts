@@ -15,14 +15,20 @@ afterAll(() => scene.close());
 
 const read = (runId: string, options: object = {}) => collect(scene.rest.runStream(runId, options));
 const ids = (events: readonly StreamEvent[]) => events.map(({ id }) => Number(id));
-const shown = (events: readonly StreamEvent[]) => events.map(({ id, event, data }) => [id, event, JSON.stringify(data)]);
+const shown = (events: readonly StreamEvent[]) =>
+  events.map(({ id, event, data }) => [id, event, JSON.stringify(data)]);
 
 /** A run with everything in it that a stream can tell. */
 async function wholeRun(): Promise<string> {
   worker = await scene.worker();
   const runId = await scene.running(worker);
   await worker.send(runId, [log('first'), started('s'), output('Hel'), ended('s'), output('Hello')]);
-  await worker.send(runId, [{ event_type: 'output.updated', payload: { progress: 0.5 } }, output('Hello wor'), output('Howdy'), log('last')]);
+  await worker.send(runId, [
+    { event_type: 'output.updated', payload: { progress: 0.5 } },
+    output('Hello wor'),
+    output('Howdy'),
+    log('last'),
+  ]);
   await worker.complete(runId, { text: 'Howdy!', n: 1 });
   return runId;
 }
@@ -58,7 +64,10 @@ describe('the stream of a run', () => {
       { output: { progress: 0.5 }, final: false },
       { output: { text: 'Howdy!', n: 1 }, final: true },
     ]);
-    expect(events.at(-1)).toMatchObject({ id: String(numbers.at(-1)), data: { run_id: runId, status: 'succeeded', output: { text: 'Howdy!', n: 1 } } });
+    expect(events.at(-1)).toMatchObject({
+      id: String(numbers.at(-1)),
+      data: { run_id: runId, status: 'succeeded', output: { text: 'Howdy!', n: 1 } },
+    });
   });
 
   it('numbers its events as the record does', async () => {
@@ -109,7 +118,10 @@ describe('the stream of a run', () => {
     ['', { 'last-event-id': '999999' }],
   ])('asked for with %s %j is 422', async (query, headers) => {
     const runId = await wholeRun();
-    const { status, json } = await scene.app.call('GET', `/api/v1/runs/${runId}/stream${query}`, { key: scene.key, headers });
+    const { status, json } = await scene.app.call('GET', `/api/v1/runs/${runId}/stream${query}`, {
+      key: scene.key,
+      headers,
+    });
     expect(status).toBe(422);
     expect(json.detail[0].loc[0]).toBe(query === '' ? 'headers' : 'query');
   });
@@ -123,16 +135,33 @@ describe('the stream of a run', () => {
 
   it('of some events only has these and its end', async () => {
     const runId = await wholeRun();
-    const only = (types: string) => collect(scene.rest.stream('GET', `/api/v1/runs/${runId}/stream`, { query: { types } }));
-    expect((await only('message.delta')).map(({ event }) => event)).toEqual([...Array.from({ length: 5 }, () => 'message.delta'), 'done']);
-    expect((await only('log.created,run.status')).map(({ event }) => event)).toEqual(['run.status', 'run.status', 'run.status', 'run.event', 'run.event', 'run.status', 'done']);
+    const only = (types: string) =>
+      collect(scene.rest.stream('GET', `/api/v1/runs/${runId}/stream`, { query: { types } }));
+    expect((await only('message.delta')).map(({ event }) => event)).toEqual([
+      ...Array.from({ length: 5 }, () => 'message.delta'),
+      'done',
+    ]);
+    expect((await only('log.created,run.status')).map(({ event }) => event)).toEqual([
+      'run.status',
+      'run.status',
+      'run.status',
+      'run.event',
+      'run.event',
+      'run.status',
+      'done',
+    ]);
   });
 
   it('that does not follow ends where the record ends', async () => {
     const holder = await scene.worker();
     const runId = await scene.running(holder);
     await holder.send(runId, [log('so far')]);
-    expect((await read(runId, { follow: false })).map(({ event }) => event)).toEqual(['run.status', 'run.status', 'run.status', 'run.event']);
+    expect((await read(runId, { follow: false })).map(({ event }) => event)).toEqual([
+      'run.status',
+      'run.status',
+      'run.status',
+      'run.event',
+    ]);
   });
 
   it('escapes what some readers take for the end of a line', async () => {
@@ -177,7 +206,9 @@ describe('a live reader', () => {
     await holder.complete(runId, { text: 'end' });
     const events = await reading;
     const lines = events.filter(({ event }) => event === 'run.event');
-    expect(lines.map(({ data }) => data['content'])).toEqual(Array.from({ length: 10 }, (_, number) => `line ${number}`));
+    expect(lines.map(({ data }) => data['content'])).toEqual(
+      Array.from({ length: 10 }, (_, number) => `line ${number}`),
+    );
     for (const [number, { at }] of lines.entries()) expect(at - (sentAt[number] ?? 0)).toBeLessThan(1_000);
     expect(events.at(-1)?.event).toBe('done');
   });
@@ -188,7 +219,10 @@ describe('a live reader', () => {
     const readers: Promise<StreamEvent[]>[] = [];
     for (let batch = 0; batch < 50; batch += 1) {
       readers.push(read(runId));
-      await Promise.all([holder.send(runId, [log(`a${batch}`), output(`text ${batch}`), log(`b${batch}`)]), pause(Math.random() * 5)]);
+      await Promise.all([
+        holder.send(runId, [log(`a${batch}`), output(`text ${batch}`), log(`b${batch}`)]),
+        pause(Math.random() * 5),
+      ]);
     }
     await holder.complete(runId, { text: 'end' });
     const whole = shown(await read(runId));
@@ -199,7 +233,8 @@ describe('a live reader', () => {
     const holder = await scene.worker();
     const runId = await scene.running(holder);
     const readers = [read(runId), read(runId)];
-    for (let batch = 0; batch < 20; batch += 1) await holder.send(runId, [log(`line ${batch}`), output(`text ${batch}`)]);
+    for (let batch = 0; batch < 20; batch += 1)
+      await holder.send(runId, [log(`line ${batch}`), output(`text ${batch}`)]);
     await holder.complete(runId, { text: 'end' });
     const whole = shown(await read(runId));
     for (const reader of readers) expect(shown(await reader)).toEqual(whole);
@@ -209,7 +244,8 @@ describe('a live reader', () => {
     const holder = await scene.worker();
     const runId = await scene.running(holder);
     const speaking = (async () => {
-      for (let batch = 0; batch < 60; batch += 1) await holder.send(runId, [log(`line ${batch}`), output(`text ${'x'.repeat(batch)}`), started(`s${batch}`)]);
+      for (let batch = 0; batch < 60; batch += 1)
+        await holder.send(runId, [log(`line ${batch}`), output(`text ${'x'.repeat(batch)}`), started(`s${batch}`)]);
       await holder.complete(runId, { text: 'the end' });
     })();
     const pieces: StreamEvent[] = [];
@@ -217,7 +253,12 @@ describe('a live reader', () => {
     while (pieces.at(-1)?.event !== 'done') {
       let left = cuts < 100 ? 1 + Math.floor(Math.random() * 4) : Number.POSITIVE_INFINITY;
       const last = pieces.at(-1)?.id;
-      pieces.push(...(await collect(scene.rest.runStream(runId, last === undefined ? {} : { lastEventId: last }), () => (left -= 1) === 0)));
+      pieces.push(
+        ...(await collect(
+          scene.rest.runStream(runId, last === undefined ? {} : { lastEventId: last }),
+          () => (left -= 1) === 0,
+        )),
+      );
       cuts += 1;
     }
     await speaking;

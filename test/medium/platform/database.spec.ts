@@ -111,6 +111,20 @@ describe('a transaction', () => {
     expect(await workersCalled('with-it')).toBe(0);
   });
 
+  it('that perhaps writes uses up no number until it does', async () => {
+    const number = 'SELECT pg_current_xact_id_if_assigned()::text AS number';
+    await database.asAccount(
+      'one',
+      async (own) => {
+        expect(await ask(own, number)).toEqual([{ number: null }]);
+        await ask(own, ADD, ['one', 'perhaps', 'agent', 'token']);
+        expect(await ask(own, number)).toEqual([{ number: expect.stringMatching(/^\d+$/) }]);
+      },
+      'perhaps',
+    );
+    expect(await workersCalled('perhaps')).toBe(1);
+  });
+
   it('that only reads cannot write', async () => {
     const work = database.asAccount('one', (own) => ask(own, ADD, ['one', 'read-only', 'agent', 'token']), 'read');
     await expect(work).rejects.toThrow('read-only transaction');
@@ -186,6 +200,19 @@ describe('when the connection breaks', () => {
     );
     expect(isOutage(failure)).toBe(true);
     expect(await workersCalled('unheard')).toBe(0);
+  });
+
+  it('at COMMIT of one that perhaps wrote, nobody claims to know', async () => {
+    for (const lost of ['before', 'after'] as const) {
+      proxy.loseNextCommit(lost);
+      const work = through.asAccount(
+        'one',
+        (own) => ask(own, ADD, ['one', `perhaps-${lost}`, 'agent', 'token']),
+        'perhaps',
+      );
+      expect(await failureOf(work)).toBeInstanceOf(OutcomeUnknown);
+    }
+    expect([await workersCalled('perhaps-before'), await workersCalled('perhaps-after')]).toEqual([0, 1]);
   });
 
   it('at COMMIT and the database stays away, nobody claims to know', async () => {

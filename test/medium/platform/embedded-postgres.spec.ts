@@ -4,11 +4,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../../src/platform/config/config.ts';
 import { openDatabase } from '../../../src/start.ts';
+import { processesOn } from '../../support/processes.ts';
 
 /** A process that runs the launcher, and what it says of its server. */
 interface Holder {
@@ -72,6 +74,16 @@ describe('a private PostgreSQL', () => {
     await until(() => !isAlive(second.pid));
   });
 
+  it('does not outlive an owner that ends at the very moment of its start', async () => {
+    const log = path.join(root, 'one', 'pg', 'postgres.log');
+    for (let turn = 0; turn < 3; turn += 1) {
+      fs.rmSync(log, { force: true });
+      const endAtOnce = `fs.watch(${JSON.stringify(path.dirname(log))}, () => { if (fs.existsSync(${JSON.stringify(log)})) process.exit(); });`;
+      await once(launch('one', endAtOnce), 'exit');
+      await until(() => processesOn(path.join(root, 'one')).length === 0);
+    }
+  });
+
   it('starts over a postmaster.pid that a dead one left, even if that number now belongs to another process', async () => {
     const first = await hold('one');
     const { data_directory: data } = await ask(first.url, 'SHOW data_directory');
@@ -95,16 +107,21 @@ describe('a private PostgreSQL', () => {
 });
 
 /** A process that starts a server, or joins one, and lives until it is ended. */
-async function hold(name: string): Promise<Holder> {
+function launch(name: string, meanwhile = ''): ChildProcess & { readonly stdout: Readable } {
   const options = JSON.stringify({ stateDir: path.join(root, name), durability: 'disposable' });
-  const source = `import { startEmbeddedPostgres } from ${JSON.stringify(LAUNCHER)};
+  const source = `import fs from 'node:fs';
+    import { startEmbeddedPostgres } from ${JSON.stringify(LAUNCHER)};
+    ${meanwhile}
     const server = await startEmbeddedPostgres(${options});
     console.log(JSON.stringify({ url: server.url('postgres'), pid: server.pid, shared: server.shared }));
     process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  return spawn(process.execPath, ['--input-type=module', '-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** The same, once its server is ready. */
+async function hold(name: string): Promise<Holder> {
+  const child = launch(name);
   for await (const line of createInterface({ input: child.stdout })) {
     const holder = { process: child, ...(JSON.parse(line) as Omit<Holder, 'process'>) };
     holders.push(holder);

@@ -196,7 +196,7 @@ describe('the database', () => {
         await plan(
           `SELECT * FROM run WHERE ${account} AND agent_id = 'a' AND status = 'queued' ORDER BY priority DESC, queued_at, id LIMIT 1`,
         ),
-      ).toMatch(/^Limit[\s\S]*Index Scan using run_queue on run[\s\S]*Index Cond: .*agent_id = 'a'/);
+      ).toMatch(/^Limit[\s\S]*Index Scan using run_live on run[\s\S]*Index Cond: .*agent_id = 'a'/);
       expect(await plan(`SELECT * FROM audit_entry WHERE ${account} ORDER BY at DESC, id DESC LIMIT 10`)).toMatch(
         /Index Scan using audit_entry_account_id_at_id_idx/,
       );
