@@ -34,6 +34,7 @@ async function measure(stage: Stage): Promise<Measurement> {
   stage.say('warming up');
   await floor.measure(WARM_UP[stage.form]);
   await crew.whileHealthy(sample(crew, WARM_UP[stage.form]));
+  await stage.postgres.settle();
   const polledBefore = crew.total(({ polledRuns }) => polledRuns);
   const count = SAMPLES[stage.form];
   const pairs = await interleave(

@@ -40,6 +40,7 @@ async function measure(stage: Stage): Promise<Measurement> {
   stage.say('warming up');
   await floor.drive(forSeconds(seconds / 2));
   await driveRuns(crew, forSeconds(seconds));
+  await stage.postgres.settle();
   const emptyBefore = crew.total(({ emptyClaims }) => emptyClaims);
   const pairs = await interleave(
     stage,

@@ -14,6 +14,8 @@ export interface BenchPostgres {
   /** Whether the postmaster is a child of this program. */
   readonly owned: boolean;
   usage(): Usage | null;
+  /** Does now what autovacuum does within the first minutes of a database's life: both sides are measured as they go on. */
+  settle(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -42,8 +44,18 @@ export async function openPostgres(directory: string, givenUrl: string | undefin
     pid,
     owned: server.owned,
     usage: () => (pid === null ? null : usageOf(pid)),
+    settle: () => settle(databases.map((name) => withDatabase(server.url, name))),
     stop: () => close(server, databases),
   };
+}
+
+async function settle(urls: readonly string[]): Promise<void> {
+  for (const connectionString of urls) {
+    const client = new pg.Client({ connectionString });
+    await client.connect();
+    await client.query('VACUUM ANALYZE');
+    await client.end();
+  }
 }
 
 async function startOwn(directory: string): Promise<Server> {

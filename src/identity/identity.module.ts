@@ -24,6 +24,6 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     WorkerTokens,
     Accounts,
   ],
-  exports: [Identifier, CredentialWatch, WorkerTokens, Accounts],
+  exports: [Identifier, Credentials, CredentialWatch, Accounts],
 })
 export class IdentityModule {}

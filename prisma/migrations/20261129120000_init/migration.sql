@@ -381,6 +381,9 @@ CREATE INDEX "api_key_account_id_created_at_id_idx" ON "api_key"("account_id", "
 CREATE UNIQUE INDEX "worker_token_secret_hash_key" ON "worker_token"("secret_hash");
 
 -- CreateIndex
+CREATE INDEX "api_key_id_idx" ON "api_key"("id");
+
+-- CreateIndex
 CREATE INDEX "worker_token_id_idx" ON "worker_token"("id");
 
 -- CreateIndex
@@ -400,9 +403,6 @@ CREATE INDEX "run_account_id_created_at_id_idx" ON "run"("account_id", "created_
 
 -- CreateIndex
 CREATE INDEX "run_account_id_agent_id_created_at_id_idx" ON "run"("account_id", "agent_id", "created_at" DESC, "id" DESC);
-
--- CreateIndex
-CREATE UNIQUE INDEX "run_log_account_id_run_id_identity_day_key" ON "run_log"("account_id", "run_id", "identity", "day");
 
 -- CreateIndex
 CREATE INDEX "worker_account_id_agent_id_idx" ON "worker"("account_id", "agent_id");

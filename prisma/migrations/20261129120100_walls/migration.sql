@@ -89,6 +89,8 @@ CREATE INDEX run_thread ON run (account_id, thread_id, created_at, id) WHERE thr
 CREATE INDEX run_cancel_pending ON run (account_id, worker_id)
   WHERE cancel_requested_at IS NOT NULL AND cancel_acknowledged_at IS NULL AND worker_id IS NOT NULL;
 CREATE INDEX run_latest_success ON run (account_id, agent_id, finished_at DESC) WHERE status = 'succeeded';
+-- A state change has no identity, and needs no place in this index.
+CREATE UNIQUE INDEX run_log_identity ON run_log (account_id, run_id, identity, day) WHERE identity IS NOT NULL;
 -- Where the text of an answer stood: what a resumed reader's next delta is measured against.
 CREATE INDEX run_log_output ON run_log (account_id, run_id, seq) WHERE type = 'output.updated';
 CREATE INDEX run_span_usage ON run_span (account_id, run_id) WHERE usage IS NOT NULL;
@@ -97,6 +99,8 @@ CREATE INDEX api_key_sealed ON api_key (created_at) WHERE sealed IS NOT NULL;
 -- Made again, to be the newest. In a small table all indexes look alike to the planner, it then takes the newest, and
 -- connections keep that plan: without this a run was found among all runs of its agent until the table was first analyzed.
 ALTER TABLE run DROP CONSTRAINT run_pkey, ADD CONSTRAINT run_pkey PRIMARY KEY (account_id, id);
+-- Rows of runs are rewritten some five times in their life: dead versions must go before claims have to walk over them.
+ALTER TABLE run SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 -- An agent implies its account; without this the planner expects too few rows and sorts instead of walking the index.
 CREATE STATISTICS run_agent (dependencies, ndistinct) ON account_id, agent_id FROM run;
 

@@ -29,8 +29,8 @@ interface Asking {
 /**
  * Answers claims. Ten thousand idle workers ask all the time, so an empty answer is remembered for two seconds and the
  * next claims cost no statement. A worker that claims while it holds a run has lost that run, and only the rows know: so
- * where the agent has a live run, only a worker that this replica knows to be free is answered from memory. Should another
- * replica have handed it something meanwhile, the rows hear of the loss at its next poll.
+ * only a worker that this replica knows to be free is answered from memory. Should another replica have handed it something
+ * meanwhile, the rows hear of the loss at its next poll.
  */
 @Injectable()
 export class Claims {
@@ -56,7 +56,7 @@ export class Claims {
     const agentKey = accountKey(accountId, agentId);
     const workerKey = accountKey(accountId, workerId);
     if (this.replica.isDraining) return NOTHING;
-    if (this.idle.isIdle(agentKey, this.free.has(workerKey), this.clock.monotonicMs())) return NOTHING;
+    if (this.free.has(workerKey) && this.idle.isIdle(agentKey, this.clock.monotonicMs())) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);
     if (holds.length >= slots) return NOTHING;
     const job = await this.take(ctx, { workerId, holds, slots, agentKey });
@@ -81,7 +81,7 @@ export class Claims {
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {
-        const { job, lost, isLive } = await ctx.briefly(
+        const { job, lost } = await ctx.briefly(
           (inner) => this.moves.claim(inner, { agentId, workerId, slots, holds }),
           'perhaps',
         );
@@ -92,7 +92,7 @@ export class Claims {
           continue;
         }
         if (!job && lost.length === 0) {
-          this.idle.note(agentKey, generation, { until: this.clock.monotonicMs() + BELIEVED_MS, hasLiveRun: isLive });
+          this.idle.note(agentKey, generation, this.clock.monotonicMs() + BELIEVED_MS);
         }
         return job;
       } catch (error) {

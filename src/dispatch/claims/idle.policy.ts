@@ -6,7 +6,8 @@ const REMEMBERED_MAX = 50_000;
  * a poke that comes between the look and its result raises it, and the result is then worth nothing.
  */
 export class IdleMarks {
-  private readonly marks = new Map<string, { readonly until: number; readonly hasLiveRun: boolean }>();
+  /** Until when it is believed that an agent has nothing queued. */
+  private readonly marks = new Map<string, number>();
   private readonly generations = new Map<string, number>();
   private everything = 0;
 
@@ -28,18 +29,13 @@ export class IdleMarks {
   }
 
   /** An empty claim was answered that began when the agent was at `generation`. */
-  note(agentKey: string, generation: number, mark: { readonly until: number; readonly hasLiveRun: boolean }): void {
+  note(agentKey: string, generation: number, until: number): void {
     if (this.generationOf(agentKey) !== generation) return;
     if (this.marks.size >= REMEMBERED_MAX) this.marks.clear();
-    this.marks.set(agentKey, mark);
+    this.marks.set(agentKey, until);
   }
 
-  /**
-   * Whether a claim finds nothing for certain. While the agent has a live run, only a worker that is known to hold nothing
-   * may be believed: one that claims while it holds a run has lost it, and the rows must hear of that.
-   */
-  isIdle(agentKey: string, isKnownFree: boolean, now: number): boolean {
-    const mark = this.marks.get(agentKey);
-    return mark !== undefined && mark.until > now && (isKnownFree || !mark.hasLiveRun);
+  isIdle(agentKey: string, now: number): boolean {
+    return (this.marks.get(agentKey) ?? 0) > now;
   }
 }

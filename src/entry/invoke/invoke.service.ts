@@ -24,25 +24,23 @@ export class Invoke {
   ) {}
 
   async run(ctx: OpContext, request: In<typeof invokeAgent>): Promise<Later<Answer>> {
-    const runId = await this.runOf(ctx, request);
+    if (request.stream) this.streams.assertFree(ctx.actor); // before the run is made: afterwards no refusal may come
+    const run = await this.runOf(ctx, request);
+    const runId = typeof run === 'string' ? run : run.id;
     const finish = async (): Promise<Answer> => {
-      if (request.stream) return this.streams.open(ctx, runId, { after: 0 });
-      return toAnswer(
-        await this.watch.untilEnd(ctx, runId, {
-          seconds: this.config.invokeWaitSeconds,
-          isNew: ctx.repeated === undefined && !request.event_id,
-        }),
-      );
+      if (request.stream) return this.streams.open(ctx, runId, { isAdmitted: true, capability: 'agent.invoke' });
+      return toAnswer(await this.watch.untilEnd(ctx, run, this.config.invokeWaitSeconds));
     };
     return later<Answer>(finish, { run_id: runId } satisfies Memo);
   }
 
-  private async runOf(ctx: OpContext, request: In<typeof invokeAgent>): Promise<string> {
+  /** The run that was made in this very moment; or the id of the one that an equal call made. */
+  private async runOf(ctx: OpContext, request: In<typeof invokeAgent>): Promise<RunRow | string> {
     const repeated = ctx.repeated as Memo | undefined;
     if (repeated) return repeated.run_id;
     const { agent_id: agentRef, input, channel, event_id: eventId, metadata, usage, stream } = request;
     const transport = stream ? 'api_sse' : 'api_sync';
-    const row = await this.runs.order(ctx, {
+    return this.runs.order(ctx, {
       agentRef,
       input,
       channel,
@@ -52,7 +50,6 @@ export class Invoke {
       transport,
       origin: { kind: 'rest', id: null },
     });
-    return row.id;
   }
 }
 

@@ -55,7 +55,7 @@ const LOGGED = `
            marks -> place::text -> 'truncated'
       FROM held, (SELECT $12::text AS lines, $13::text[] AS types, $14::bytea AS identities, $15::jsonb AS marks OFFSET 0) AS given,
            unnest(string_to_array(lines, E'\\n'), types) WITH ORDINALITY AS item (event, type, place)
-    ON CONFLICT (account_id, run_id, identity, day) DO NOTHING
+    ON CONFLICT (account_id, run_id, identity, day) WHERE identity IS NOT NULL DO NOTHING
     RETURNING seq)`;
 
 /** A worker's clock is off when it is further ahead of ours than any network takes, or further behind than any batch waits. */

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { CredentialWatch } from '../../identity/index.ts';
+import { CredentialWatch, Credentials } from '../../identity/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
@@ -60,6 +60,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
     @Inject(CONFIG) private readonly config: Config,
     @Inject(Bus) bus: Bus,
     @Inject(CredentialWatch) watch: CredentialWatch,
+    @Inject(Credentials) private readonly credentials: Credentials,
   ) {
     bus.on('run.grew', (key) => this.ring(key));
     bus.on('run.ended', (key) => this.ring(key));
@@ -195,6 +196,26 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** What a reader was allowed by may have been taken away. */
   private async refuseUngranted(): Promise<void> {
+    try {
+      await this.refuseRevoked();
+      await this.refuseDenied();
+    } catch (error) {
+      this.log.warn('streams could not be checked', { error: describeError(error) });
+    }
+  }
+
+  private async refuseRevoked(): Promise<void> {
+    const held: Held[] = [];
+    this.forEach((one) => held.push(one));
+    const ids = [...new Set(held.map(({ actor }) => actor.credentialId).filter((id) => id !== ''))];
+    const valid = await this.credentials.valid(ids);
+    for (const { reader, actor } of held) {
+      if (ids.includes(actor.credentialId) && !valid.has(actor.credentialId))
+        reader.refuse('auth.revoked', 'The credential was taken back');
+    }
+  }
+
+  private async refuseDenied(): Promise<void> {
     const decisions = new Map<string, ReturnType<Decider['decide']>>();
     const refusals: Promise<void>[] = [];
     this.forEach(({ reader, actor, capability, runId }) => {
@@ -206,9 +227,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
       };
       refusals.push(refuse());
     });
-    await Promise.all(refusals).catch((error: unknown) =>
-      this.log.warn('streams could not be checked', { error: describeError(error) }),
-    );
+    await Promise.all(refusals);
   }
 
   private forEach(visit: (held: Held) => void): void {

@@ -8,7 +8,7 @@ import { Identifier, type Presented } from '../../platform/operation/ports.ts';
 import { LastUse } from '../last-use/last-use.sweep.ts';
 import { CredentialWatch } from '../watch/watch.service.ts';
 import { AccountSuspended, AuthExpired, AuthInvalid, AuthMissing, AuthRevoked } from './credentials.faults.ts';
-import { findCredential, findOwner, type CredentialRow } from './credentials.store.ts';
+import { findCredential, findOwner, findValid, type CredentialRow } from './credentials.store.ts';
 
 interface Known {
   readonly actor: Actor;
@@ -50,6 +50,11 @@ export class Credentials extends Identifier {
     );
     if (hash) this.lastUse.note(actor);
     return actor;
+  }
+
+  /** Those of `credentialIds` (API keys and worker tokens) that open something now: for whoever holds streams open under them. */
+  async valid(credentialIds: readonly string[]): Promise<Set<string>> {
+    return new Set(credentialIds.length === 0 ? [] : await findValid(this.database, credentialIds));
   }
 
   private async recall(key: string, find: () => Promise<CredentialRow | undefined>): Promise<Known> {

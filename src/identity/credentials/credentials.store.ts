@@ -38,6 +38,15 @@ const FIND_OWNER = `
    ORDER BY a.created_at, a.id, p.created_at, p.id
    LIMIT 1`;
 
+const VALID = `
+  SELECT t.id FROM worker_token t JOIN account a ON a.id = t.account_id AND a.status = 'active'
+   WHERE t.id = ANY ($1) AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  UNION ALL
+  SELECT k.id FROM api_key k
+    JOIN account a ON a.id = k.account_id AND a.status = 'active'
+    JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id AND p.status = 'active'
+   WHERE k.id = ANY ($1) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`;
+
 /** Looks for a secret among API keys and worker tokens of all accounts: it says by itself whose it is. */
 export async function findCredential(database: Database, secretHash: Uint8Array): Promise<CredentialRow | undefined> {
   const [row] = await database.acrossAccounts<CredentialRow>({ text: FIND, values: [secretHash] });
@@ -47,4 +56,10 @@ export async function findCredential(database: Database, secretHash: Uint8Array)
 export async function findOwner(database: Database): Promise<CredentialRow | undefined> {
   const [row] = await database.acrossAccounts<CredentialRow>({ text: FIND_OWNER, values: [] });
   return row;
+}
+
+/** Those of `ids` that open something now; over all accounts, for a replica that looks after its open streams. */
+export async function findValid(database: Database, ids: readonly string[]): Promise<string[]> {
+  const rows = await database.acrossAccounts<{ id: string }>({ text: VALID, values: [ids] });
+  return rows.map(({ id }) => id);
 }

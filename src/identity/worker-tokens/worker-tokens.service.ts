@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { wireTime } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { hashOf, newSecret } from '../../platform/crypto/secrets.ts';
-import { Database } from '../../platform/db/database.ts';
 import { invalid } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { later, type Later } from '../../platform/operation/later.ts';
@@ -18,7 +17,6 @@ import { WorkerTokenRevoked } from './worker-tokens.events.ts';
 import { hintOf } from './worker-tokens.policy.ts';
 import {
   findToken,
-  findValid,
   insertToken,
   listTokens,
   lockTokens,
@@ -35,7 +33,6 @@ type Created = Out<typeof rotateWorkerToken>;
 @Injectable()
 export class WorkerTokens {
   constructor(
-    @Inject(Database) private readonly database: Database,
     @Inject(CredentialWatch) private readonly watch: CredentialWatch,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -80,11 +77,6 @@ export class WorkerTokens {
     ctx.note({ target_id: named.agentId, handle: named.handle, token_id: before?.id ?? null });
     if (before) WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
     return this.onceSettled(ctx, undefined);
-  }
-
-  /** Those of `tokenIds` that open something now: for whoever holds channels open under them. */
-  async valid(tokenIds: readonly string[]): Promise<Set<string>> {
-    return new Set(tokenIds.length === 0 ? [] : await findValid(this.database, tokenIds));
   }
 
   private async onceSettled<Answer>(ctx: OpContext, answer: Answer): Promise<Later<Answer>> {

@@ -1,4 +1,3 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 
 /** The two names of an agent, or of what will be one when its worker registers. */
@@ -67,11 +66,6 @@ const LIST = `
     ) seen ON true
    WHERE t.account_id = $1 AND t.revoked_at IS NULL
    ORDER BY t.created_at, t.id`;
-const VALID = `
-  SELECT t.id FROM worker_token t JOIN account a ON a.id = t.account_id
-   WHERE t.id = ANY($1) AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
-     AND a.status = 'active'`;
-
 /** Nobody else in the account makes or takes back tokens until the transaction is over. */
 export async function lockTokens(ctx: OpContext): Promise<void> {
   await ctx.sql(LOCK, [ctx.actor.accountId]);
@@ -106,10 +100,4 @@ export async function findToken(ctx: OpContext, handle: string): Promise<TokenRo
 
 export function listTokens(ctx: OpContext, windowSeconds: number): Promise<TokenOfAgentRow[]> {
   return ctx.sql<TokenOfAgentRow>(LIST, [ctx.actor.accountId, windowSeconds]);
-}
-
-/** Those of `ids` that open something now; over all accounts, for a replica that looks after its channels. */
-export async function findValid(database: Database, ids: readonly string[]): Promise<string[]> {
-  const rows = await database.acrossAccounts<{ id: string }>({ text: VALID, values: [ids] });
-  return rows.map(({ id }) => id);
 }

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type net from 'node:net';
 import pg from 'pg';
 import type { PrismaClient } from '../../../generated/prisma/client.ts';
 import { openBoundPrisma } from './bound-prisma.ts';
@@ -100,6 +101,31 @@ function openPool(connectionString: string, role: string, max: number): pg.Pool 
     application_name: 'signalbox',
   });
   pool.on('error', () => {}); // an idle client's error would end the process
-  pool.on('connect', (client) => void client.on('error', () => {})); // and so would a borrowed client's
+  pool.on('connect', (client) => {
+    client.on('error', () => {}); // and so would a borrowed client's
+    writeTogether(client);
+  });
   return pool;
+}
+
+/**
+ * Sends what is asked in one turn of the event loop in one packet: BEGIN, the account and the first statement; the last
+ * rows and COMMIT. Each write wakes PostgreSQL, which was two fifths of our own time and as much of its.
+ */
+function writeTogether(client: pg.PoolClient): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: net.Socket } }).connection;
+  const write = stream.write.bind(stream) as (...parameters: unknown[]) => boolean;
+  let isCorked = false;
+  const uncork = (): void => {
+    isCorked = false;
+    stream.uncork();
+  };
+  stream.write = (...parameters: unknown[]): boolean => {
+    if (!isCorked) {
+      isCorked = true;
+      stream.cork();
+      process.nextTick(uncork); // runs when the promises of this turn have been heard
+    }
+    return write(...parameters);
+  };
 }

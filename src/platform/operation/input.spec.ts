@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { flatSchema, parseParts, splitFlat } from './input.ts';
+import { parseParts } from './input.ts';
 
 const parts = {
   path: z.strictObject({ worker_id: z.string() }),
@@ -37,17 +37,5 @@ describe('an input', () => {
     expect(parseParts(list, { body: [3, 7] })).toEqual({ input: { body: [3, 7] } });
     expect(parseParts(list, { body: [3, 'x'] })).toMatchObject({ problems: [{ loc: ['body', 1] }] });
     expect(parseParts(list, {})).toMatchObject({ problems: [{ loc: ['body'] }] });
-  });
-
-  it('of flat arguments is distributed over the parts', () => {
-    const flat = { worker_id: 'w1', tag: ['a'], deep: 2, size: 3 };
-    expect(splitFlat(parts, flat)).toEqual({
-      path: { worker_id: 'w1' },
-      query: { tag: ['a'], deep: 2 },
-      headers: {},
-      body: { worker_id: 'w1', size: 3 },
-    });
-    expect(flatSchema(parts).safeParse(flat).success).toBe(true);
-    expect(flatSchema(parts).safeParse({ ...flat, unknown: 1 }).success).toBe(false);
   });
 });

@@ -62,37 +62,12 @@ function nulProblems(part: string, values: unknown): InputProblem[] {
     .map(([name]) => ({ loc: [part, name], msg: 'Text must not hold NUL', type: 'text_nul' }));
 }
 
-/** Distributes flat arguments over the parts, for transports that know none (MCP). What nobody names is the body's. */
-export function splitFlat(parts: InputParts, flat: Readonly<Record<string, unknown>>): RawInput {
-  const named = (['path', 'query', 'headers'] as const).map(
-    (name) => [name, pick(flat, Object.keys(parts[name]?.shape ?? {}))] as const,
-  );
-  const elsewhere = new Set(named.flatMap(([, fields]) => Object.keys(fields)));
-  const body = objectSchemaIn(parts.body);
-  const own = Object.keys(flat).filter((key) => !elsewhere.has(key) || (body && key in body.shape));
-  return { ...Object.fromEntries(named), body: body || !parts.body ? pick(flat, own) : flat['body'] };
-}
-
-/** One schema for flat arguments. */
-export function flatSchema({ path, query, body }: InputParts): z.ZodObject {
-  const object = objectSchemaIn(body);
-  const optional = object && body?.safeParse(undefined).success;
-  const bodyShape = object ? (optional ? object.partial() : object).shape : body ? { body } : {};
-  return z.strictObject({ ...bodyShape, ...query?.shape, ...path?.shape });
-}
-
 function fieldsOf(schema: z.ZodType, value: unknown): object {
   if (schema instanceof z.ZodObject) return value as object;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return value === undefined || value === null ? {} : fieldsOf(schema.unwrap() as z.ZodType, value);
   }
   return { body: value };
-}
-
-function objectSchemaIn(schema: z.ZodType | undefined): z.ZodObject | undefined {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return objectSchemaIn(schema.unwrap() as z.ZodType);
-  return schema instanceof z.ZodObject ? schema : undefined;
 }
 
 /** `?tag=a` is a list of one where the schema wants a list. */
@@ -117,8 +92,4 @@ const READING_ORDER = ['path', 'query', 'headers', 'body'];
 
 function byPart(a: InputProblem, b: InputProblem): number {
   return READING_ORDER.indexOf(String(a.loc[0])) - READING_ORDER.indexOf(String(b.loc[0]));
-}
-
-function pick(from: Readonly<Record<string, unknown>>, keys: readonly string[]): OperationInput {
-  return Object.fromEntries(keys.filter((key) => Object.hasOwn(from, key)).map((key) => [key, from[key]]));
 }

@@ -102,7 +102,7 @@ export class RunLifecycle {
 
   async detail(ctx: OpContext, { run_id }: In<typeof getRun>): Promise<Out<typeof getRun>> {
     const row = await this.find(ctx, run_id);
-    return toDetail(row, await readRecords(ctx, run_id));
+    return toDetail(row, await readRecords(ctx, row));
   }
 
   /** @throws Fault `run.not_found`, also for another account's run. */

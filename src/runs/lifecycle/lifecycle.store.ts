@@ -6,6 +6,8 @@ import type { EndCode, RunStatus } from './lifecycle.states.ts';
 export interface RunRow {
   readonly account_id: string;
   readonly id: string;
+  /** Where its evidence is: its creation day, `YYYY-MM-DD`. */
+  readonly day: string;
   readonly agent_id: string;
   readonly status: RunStatus;
   readonly attempt: number;
@@ -46,7 +48,7 @@ export const LISTED_BYTES = 64 * 1024;
 /** The end of a run takes this many numbers; the row stands at the last of them (see evidence, streams). */
 export const END_NUMBERS = 5;
 
-const REST = `account_id, id, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
+const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
   parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
   terminal_frame_id, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at`;
 const WHOLE = `${REST}, input, output, diagnostics`;

@@ -36,8 +36,6 @@ export interface ClaimResult {
   readonly job: Job | undefined;
   /** What the worker holds and did not name: it has lost these, and was given nothing until they are settled. */
   readonly lost: readonly HeldRun[];
-  /** Whether the agent has any run that is not terminal: if not, idle claims need not ask for a while. */
-  readonly isLive: boolean;
 }
 
 /**
@@ -45,36 +43,41 @@ export interface ClaimResult {
  * with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
  * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again.
  */
-const CLAIM = `
+function claimText(hasOneSlot: boolean): string {
+  const slot = hasOneSlot
+    ? '0'
+    : '(SELECT min(slot) FROM generate_series(0, $4::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
+  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($5::text[])';
+  return `
   WITH held AS MATERIALIZED (
-    SELECT id, status, offers, slot, id = ANY ($5::text[]) AS is_named
+    SELECT id, status, offers, slot, ${isNamed} AS is_named
       FROM run WHERE account_id = $1 AND worker_id = $3 AND status IN ('claimed', 'running') AND slot IS NOT NULL),
-  free AS MATERIALIZED (
-    SELECT min(slot) AS slot FROM generate_series(0, $4::int - 1) AS slot
-     WHERE slot NOT IN (SELECT slot FROM held) AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)),
-  picked AS (
-    SELECT id FROM run
-     WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND (SELECT slot FROM free) IS NOT NULL
-     ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED),
   taken AS (
-    UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = (SELECT slot FROM free),
+    UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = ${slot},
            claimed_at = now(), started_at = NULL, last_seq = last_seq + 1
-      FROM picked WHERE run.account_id = $1 AND run.id = picked.id
-    RETURNING run.*),
+     WHERE account_id = $1 AND id = (
+       SELECT id FROM run
+        WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)
+        ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING account_id, id, day, last_seq, agent_id, attempt, input, event_id, thread_id, parent_run_id, origin_kind, origin_id,
+              request_id, traceparent),
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
     SELECT account_id, id, day, last_seq, attempt, 'run.status',
-           json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', NULL)
+           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL)
       FROM taken)
   SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
          taken.origin_id, taken.request_id, taken.traceparent,
-         (SELECT json_agg(json_build_object('id', id, 'status', status, 'offers', offers)) FROM held WHERE NOT is_named) AS lost,
-         taken.id IS NOT NULL OR EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status IN ('queued', 'claimed', 'running')) AS is_live
+         (SELECT json_agg(json_build_object('id', id, 'status', status, 'offers', offers)) FROM held WHERE NOT is_named) AS lost
     FROM (SELECT 1) AS always LEFT JOIN taken ON true`;
+}
+
+/** Nearly all workers take one run at a time: for them the slot is known beforehand. */
+const CLAIM_ONE = claimText(true);
+const CLAIM_SLOT = claimText(false);
 
 type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
   readonly lost: HeldRun[] | null;
-  readonly is_live: boolean;
 };
 
 /** The row is there in any case, for what it says of the agent; its job only when one was taken. */
@@ -90,10 +93,14 @@ export interface Claimant {
 }
 
 export async function claimRow(ctx: OpContext, { agentId, workerId, slots, holds }: Claimant): Promise<ClaimResult> {
-  const [row] = await ctx.sql<ClaimRow>(CLAIM, [ctx.actor.accountId, agentId, workerId, slots, holds]);
-  if (!row) return { job: undefined, lost: [], isLive: true };
-  const { lost, is_live: isLive, ...job } = row;
-  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isLive };
+  const asking = [ctx.actor.accountId, agentId, workerId];
+  const hasOneSlot = slots === 1 && holds.length === 0;
+  const [row] = await (hasOneSlot
+    ? ctx.sql<ClaimRow>(CLAIM_ONE, asking)
+    : ctx.sql<ClaimRow>(CLAIM_SLOT, [...asking, slots, holds]));
+  if (!row) return { job: undefined, lost: [] };
+  const { lost, ...job } = row;
+  return { job: hasJob(job) ? job : undefined, lost: lost ?? [] };
 }
 
 const LOG_STATUS = `
@@ -101,8 +108,10 @@ const LOG_STATUS = `
   SELECT account_id, id, day, last_seq, attempt, 'run.status',
          json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', end_code)
     FROM moved`;
+/** Only what is needed: a run's row has fifty columns, some of them long. */
+const MOVED = 'account_id, id, day, last_seq, attempt, status, worker_id, end_code, agent_id';
 const moving = (change: string): string =>
-  `WITH moved AS (${change} RETURNING *), logged AS (${LOG_STATUS}) SELECT id, agent_id, status FROM moved`;
+  `WITH moved AS (${change} RETURNING ${MOVED}), logged AS (${LOG_STATUS}) SELECT id, agent_id, status FROM moved`;
 const HELD_BY = `account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND ($5::int IS NULL OR attempt = $5)`;
 
 const START = moving(

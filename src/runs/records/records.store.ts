@@ -1,5 +1,6 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { RunRecords } from '../lifecycle/lifecycle.policy.ts';
+import type { RunRow } from '../lifecycle/lifecycle.store.ts';
 import { toLogEvent, toMessage, toTraceEvent, type RecordRow } from './records.policy.ts';
 
 /** How many log lines, messages and span events each the detail of a run holds (contract.md runs, Detail). */
@@ -7,12 +8,12 @@ const DETAIL_LIMIT = 1_000;
 
 const OLDEST = `
   SELECT seq::float8 AS seq, at, event FROM run_log
-   WHERE account_id = $1 AND run_id = $2 AND type = ANY ($3::text[]) ORDER BY seq LIMIT ${DETAIL_LIMIT + 1}`;
+   WHERE account_id = $1 AND run_id = $2 AND day = $4::date AND type = ANY ($3::text[]) ORDER BY seq LIMIT ${DETAIL_LIMIT + 1}`;
 
 /** The oldest records of a run, as its detail shows them. */
-export async function readRecords(ctx: OpContext, runId: string): Promise<RunRecords> {
+export async function readRecords(ctx: OpContext, { id: runId, day }: Pick<RunRow, 'id' | 'day'>): Promise<RunRecords> {
   const read = (types: readonly string[]): Promise<RecordRow[]> =>
-    ctx.sql<RecordRow>(OLDEST, [ctx.actor.accountId, runId, types]);
+    ctx.sql<RecordRow>(OLDEST, [ctx.actor.accountId, runId, types, day]);
   const [logs, messages, traces] = await Promise.all([
     read(['log.created']),
     read(['message.created']),

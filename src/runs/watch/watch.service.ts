@@ -3,6 +3,7 @@ import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
+import { isOutage } from '../../platform/db/database-errors.ts';
 import { Replica } from '../../platform/replica/replica.ts';
 import { findRun, type RunRow } from '../lifecycle/lifecycle.store.ts';
 import { isTerminal } from '../lifecycle/lifecycle.states.ts';
@@ -25,33 +26,43 @@ export class RunWatch {
   }
 
   /**
-   * The run at its end; or as it stands when `seconds` are over or this replica leaves. Runs outside a transaction. Of a run
-   * that was committed in this very moment (`isNew`) nothing can be missed, so it is looked at only once something is heard.
+   * The run at its end; or as it stands when `seconds` are over or this replica leaves. Runs outside a transaction.
+   * Of a run that was committed in this very moment the row is given: nothing of it can have been missed, so it is looked at
+   * only once something is heard; and while the database is away it is what is known, since a caller whose run exists is
+   * never told to ask again.
    */
-  async untilEnd(
-    ctx: OpContext,
-    runId: string,
-    { seconds, isNew }: { readonly seconds: number; readonly isNew: boolean },
-  ): Promise<RunRow> {
+  async untilEnd(ctx: OpContext, run: RunRow | string, seconds: number): Promise<RunRow> {
+    const runId = typeof run === 'string' ? run : run.id;
     const until = this.clock.monotonicMs() + seconds * 1_000;
-    for (let look = isNew ? -1 : 0; ; look += 1) {
+    let known = typeof run === 'string' ? undefined : run;
+    for (let look = known ? -1 : 0; ; look += 1) {
       const ended = this.nextEnd(accountKey(ctx.actor.accountId, runId)); // listening begins before looking: nothing falls between
       try {
-        const row = look < 0 ? undefined : await this.look(ctx, runId);
-        const left = until - this.clock.monotonicMs();
-        if (row && (isTerminal(row.status) || left <= 0 || this.replica.isDraining)) return row;
+        const isOver = this.clock.monotonicMs() >= until || this.replica.isDraining;
+        if (look >= 0 || isOver) known = await this.look(ctx, runId, known);
+        if (known && (isTerminal(known.status) || isOver)) return known;
         const pause = LOOK_AGAIN_MS[Math.max(0, Math.min(look, LOOK_AGAIN_MS.length - 1))] ?? 0;
-        await this.clock.sleep(Math.min(pause, left), AbortSignal.any([ended.signal, this.replica.draining]));
+        const left = until - this.clock.monotonicMs();
+        await this.clock.sleep(
+          Math.min(pause, Math.max(left, 0)),
+          AbortSignal.any([ended.signal, this.replica.draining]),
+        );
       } finally {
         ended.forget();
       }
     }
   }
 
-  private async look(ctx: OpContext, runId: string): Promise<RunRow> {
-    const row = await ctx.briefly((inner) => findRun(inner, ctx.actor.accountId, runId), 'read');
-    if (!row) throw RunNotFound();
-    return row;
+  /** The row as it is now; as it was known, while the database is away. */
+  private async look(ctx: OpContext, runId: string, known: RunRow | undefined): Promise<RunRow> {
+    try {
+      const row = await ctx.briefly((inner) => findRun(inner, ctx.actor.accountId, runId), 'read');
+      if (!row) throw RunNotFound();
+      return row;
+    } catch (error) {
+      if (known && isOutage(error)) return known;
+      throw error;
+    }
   }
 
   private nextEnd(key: string): { readonly signal: AbortSignal; readonly forget: () => void } {

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { CredentialWatch, WorkerTokens } from '../../identity/index.ts';
+import { CredentialWatch, Credentials } from '../../identity/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
@@ -50,7 +50,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Pings) private readonly pings: Pings,
     @Inject(ChannelRecords) private readonly records: ChannelRecords,
-    @Inject(WorkerTokens) private readonly tokens: WorkerTokens,
+    @Inject(Credentials) private readonly credentials: Credentials,
     @Inject(CredentialWatch) private readonly watch: CredentialWatch,
     @Inject(Database) private readonly database: Database,
     @Inject(Replica) private readonly replica: Replica,
@@ -244,7 +244,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     const tokenIds = [...new Set(this.all().map(({ tokenId }) => tokenId))];
     if (tokenIds.length === 0) return;
     try {
-      const valid = await this.tokens.valid(tokenIds);
+      const valid = await this.credentials.valid(tokenIds);
       const asked = new Set(tokenIds);
       for (const channel of this.all()) {
         if (asked.has(channel.tokenId) && !valid.has(channel.tokenId)) this.end(channel);

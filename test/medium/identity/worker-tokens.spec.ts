@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { CredentialWatch, WorkerTokens } from '../../../src/identity/index.ts';
+import { CredentialWatch, Credentials } from '../../../src/identity/index.ts';
 import { Identifier } from '../../../src/platform/operation/ports.ts';
 import { Outbox } from '../../../src/platform/outbox/outbox.ts';
 import { Sweeper } from '../../../src/platform/sweep/sweep.ts';
@@ -134,7 +134,7 @@ describe('revoking', () => {
   it('K-14: tells those who hold channels open under the token, by a poke and by a fact', async () => {
     const { token } = await rotate('channelled');
     const { credentialId, id } = await identify(token);
-    const tokens = app.nest.get(WorkerTokens);
+    const tokens = app.nest.get(Credentials);
     expect(await tokens.valid([credentialId, 'wtk_other'])).toEqual(new Set([credentialId]));
     const looks: Promise<Set<string>>[] = [];
     app.nest.get(CredentialWatch).onChange(() => void looks.push(tokens.valid([credentialId])));
