@@ -1,11 +1,11 @@
 export { RunsModule } from './runs.module.ts';
-export { RunLifecycle, type RunOrder } from './lifecycle/lifecycle.service.ts';
+export { RunLifecycle } from './lifecycle/lifecycle.service.ts';
 export { RunMoves } from './moves/moves.service.ts';
 export { RunWatch } from './watch/watch.service.ts';
 export { RunNotFound } from './lifecycle/lifecycle.faults.ts';
 export { RunId, RunMessageResponse, RunStatusName, RunUsage, runRequest } from './lifecycle/lifecycle.contract.ts';
-export { toSummary, type RunSummaryView } from './lifecycle/lifecycle.policy.ts';
-export { isTerminal, type EndCode, type RunStatus } from './lifecycle/lifecycle.states.ts';
+export { toSummary } from './lifecycle/lifecycle.policy.ts';
+export { isTerminal, type RunStatus } from './lifecycle/lifecycle.states.ts';
 export {
   END_NUMBERS,
   acknowledgeCancel,
@@ -13,5 +13,5 @@ export {
   unansweredCancels,
   type RunRow,
 } from './lifecycle/lifecycle.store.ts';
-export { toMessage, type RecordRow } from './records/records.policy.ts';
-export { endRow, type HeldRun, type Holder, type Job } from './moves/moves.store.ts';
+export { toMessage } from './records/records.policy.ts';
+export { endRow, type Holder, type Job } from './moves/moves.store.ts';

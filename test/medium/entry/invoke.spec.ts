@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type RunningApp } from '../../support/app.ts';
 import { collect, joinDeltas, readEvents } from '../../support/events.ts';
+import { present } from '../../support/rest.ts';
 import { pause, startStub, type StubWorker } from '../../support/stub-worker.ts';
 
 let app: RunningApp;
@@ -80,7 +81,7 @@ describe('invoke', () => {
       body: '{}',
     });
     expect(response.headers.get('content-type')).toMatch('text/event-stream');
-    const events = collect(readEvents(response.body!));
+    const events = collect(readEvents(present(response.body)));
     const outputs = ['one', 'one two', 'one two three'].map((text) => ({
       event_type: 'output.updated',
       payload: { text },
@@ -175,7 +176,7 @@ describe('invoke', () => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ input: { n: 1 } }),
     });
-    expect((await collect(readEvents(again.body!))).at(-1)).toMatchObject({
+    expect((await collect(readEvents(present(again.body)))).at(-1)).toMatchObject({
       event: 'done',
       data: { run_id: job.run_id },
     });
