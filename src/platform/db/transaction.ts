@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { isOutage } from './database-errors.ts';
 
 /** A statement with its parameters. The text is fixed: it is prepared once per connection. */
@@ -18,13 +18,19 @@ export type Mode = 'read' | 'write' | 'perhaps';
 /** The connection broke while COMMIT was under way, and the database cannot say what became of it. */
 export class OutcomeUnknown extends Error {}
 
-const BEGIN = { read: 'BEGIN READ ONLY', write: 'BEGIN', perhaps: 'BEGIN' } as const;
+const BEGIN: Readonly<Record<Mode, string>> = { read: 'BEGIN READ ONLY', write: 'BEGIN', perhaps: 'BEGIN' };
 /** A writer learns its transaction's number before it commits: with it the database can say later whether it did. */
-const ENTER = {
-  read: `SELECT set_config($1, $2, true)`,
-  write: `SELECT set_config($1, $2, true), pg_current_xact_id()::text AS xid`,
-  perhaps: `SELECT set_config($1, $2, true)`,
-} as const;
+const NUMBER: Readonly<Record<Mode, string>> = {
+  read: '',
+  write: '; SELECT pg_current_xact_id()::text AS xid',
+  perhaps: '',
+};
+
+/** Everything that comes before the first statement, as one message: each message costs both sides some 20 µs of CPU. */
+function beginning(mode: Mode, [setting, value]: readonly [string, string]): string {
+  return `${BEGIN[mode]}; SET LOCAL ${setting} = ${pg.escapeLiteral(value)}${NUMBER[mode]}`;
+}
+
 const ASK_AFTER_MS = [0, 100, 300, 600, 1_000, 2_000];
 
 const current = new AsyncLocalStorage<Transaction>();
@@ -50,13 +56,11 @@ export class Transaction {
   private readonly client: pg.PoolClient;
   private readonly mode: Mode;
 
-  private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, [setting, value]: readonly [string, string]) {
+  private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, setting: readonly [string, string]) {
     this.pool = pool;
     this.client = client;
     this.mode = mode;
-    const begun = client.query(BEGIN[mode]);
-    const entered = client.query<{ xid?: string }>(prepared({ text: ENTER[mode], values: [setting, value] }));
-    this.entered = Promise.all([begun, entered]).then(([, { rows }]) => rows[0]?.xid);
+    this.entered = client.query<{ xid?: string }>(beginning(mode, setting)).then(numberIn);
     this.entered.catch(() => {}); // COMMIT asks for it
   }
 
@@ -123,6 +127,12 @@ export class Transaction {
     if (xid === undefined) throw reason; // it never began, or it was a read: nothing can have been kept
     if (!(await hasCommitted(this.pool, xid))) throw reason;
   }
+}
+
+/** pg answers several statements in one text with a list of results, which its types do not say. */
+function numberIn(answer: pg.QueryResult<{ xid?: string }>): string | undefined {
+  const results: readonly pg.QueryResult<{ xid?: string }>[] = [answer].flat();
+  return results.at(-1)?.rows[0]?.xid;
 }
 
 /** Asks until the database is back and the transaction has ended one way or the other. */

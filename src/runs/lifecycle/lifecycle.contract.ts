@@ -4,6 +4,7 @@ import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
 import { RunNotFound } from './lifecycle.faults.ts';
+import { HOOK_EVENTS, SPAN_KINDS } from '../records/records.policy.ts';
 import { RUN_STATUSES } from './lifecycle.states.ts';
 
 /** Any text: callers may choose ids, and nothing may validate an id by its looks. */
@@ -61,21 +62,8 @@ const summary = {
 /** A run as lists show it: an input or output over 64 KiB is left out there and marked. */
 export const RunSummary = z.object({ ...summary, tool_calls: z.int().optional() }).meta({ id: 'RunSummary' });
 
-const HOOK_EVENTS = [
-  'session.start',
-  'prompt.submit',
-  'tool.start',
-  'tool.end',
-  'tool.error',
-  'subagent.start',
-  'subagent.end',
-  'notification',
-  'session.stop',
-  'compaction.start',
-  'compaction.end',
-] as const;
-export const HookEventType = z.enum(HOOK_EVENTS).nullable();
-export const SpanKind = z.enum(['agent', 'llm', 'tool', 'chain', 'generation']);
+const HookEventType = z.enum(HOOK_EVENTS).nullable();
+const SpanKind = z.enum(SPAN_KINDS);
 
 const eventIdentity = { event_id: Text.optional(), event_sequence: Count.optional() };
 

@@ -1,5 +1,6 @@
 import type { Place } from '../../platform/operation/cursor.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
+import { moving } from './log.store.ts';
 import type { EndCode, RunStatus } from './lifecycle.states.ts';
 
 /** A run as its row has it. Times are the database's. */
@@ -56,16 +57,6 @@ const LISTED = `${REST}, NULL::json AS diagnostics,
   CASE WHEN input_bytes > ${LISTED_BYTES} THEN '{}'::json ELSE input END AS input,
   CASE WHEN output_bytes > ${LISTED_BYTES} THEN NULL ELSE output END AS output`;
 
-/** A state change in the run's sequence: what `run.status` tells live readers. */
-const LOG_STATUS = `
-  INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
-  SELECT account_id, id, day, last_seq, attempt, 'run.status',
-         json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', end_code)
-    FROM moved`;
-/** Runs `change`, which returns the rows it moved, and logs each move in the same statement. */
-const moving = (change: string, returned: string): string =>
-  `WITH moved AS (${change} RETURNING *), logged AS (${LOG_STATUS}) SELECT ${returned} FROM moved`;
-
 export interface NewRun {
   readonly id: string;
   readonly agentId: string;
@@ -85,7 +76,7 @@ const INSERT = moving(
                     request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers)
    VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1, $17)
    ON CONFLICT (account_id, agent_id, event_id) WHERE event_is_callers DO NOTHING`,
-  WHOLE,
+  { kept: '*', returned: WHOLE },
 );
 
 /** Undefined when the agent has a run with this event id already. */
@@ -179,7 +170,7 @@ const CANCEL = moving(
   `UPDATE run SET status = 'cancelled', finished_at = now(), end_code = 'end.cancelled', slot = NULL, last_seq = last_seq + ${END_NUMBERS},
           cancel_requested_at = now(), cancel_reason = $3, cancel_acknowledged_at = CASE WHEN status = 'queued' THEN now() END
     WHERE account_id = $1 AND id = $2 AND status IN ('queued', 'claimed', 'running')`,
-  WHOLE,
+  { kept: '*', returned: WHOLE },
 );
 
 export async function cancelRunRow(ctx: OpContext, runId: string, reason: string | null): Promise<RunRow | undefined> {

@@ -1,5 +1,6 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import { END_NUMBERS } from '../lifecycle/lifecycle.store.ts';
+import { LOGGED, moving as movingRow } from '../lifecycle/log.store.ts';
 import type { EndCode, RunStatus } from '../lifecycle/lifecycle.states.ts';
 
 /** Whoever holds a run: only this worker, in this attempt, may move it on. */
@@ -103,15 +104,8 @@ export async function claimRow(ctx: OpContext, { agentId, workerId, slots, holds
   return { job: hasJob(job) ? job : undefined, lost: lost ?? [] };
 }
 
-const LOG_STATUS = `
-  INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
-  SELECT account_id, id, day, last_seq, attempt, 'run.status',
-         json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', end_code)
-    FROM moved`;
-/** Only what is needed: a run's row has fifty columns, some of them long. */
-const MOVED = 'account_id, id, day, last_seq, attempt, status, worker_id, end_code, agent_id';
 const moving = (change: string): string =>
-  `WITH moved AS (${change} RETURNING ${MOVED}), logged AS (${LOG_STATUS}) SELECT id, agent_id, status FROM moved`;
+  movingRow(change, { kept: `${LOGGED}, agent_id`, returned: 'id, agent_id, status' });
 const HELD_BY = `account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND ($5::int IS NULL OR attempt = $5)`;
 
 const START = moving(

@@ -12,8 +12,9 @@ type LogEvent = RunDetailView['log_events'][number];
 type Message = RunDetailView['messages'][number];
 type TraceEvent = RunDetailView['trace_events'][number];
 
-const SPAN_KINDS = new Set(['agent', 'llm', 'tool', 'chain', 'generation']);
-const HOOK_TYPES = new Set([
+/** The contract's closed lists. What else a worker says stands in `/runs/{id}/events` as it was sent. */
+export const SPAN_KINDS = ['agent', 'llm', 'tool', 'chain', 'generation'] as const;
+export const HOOK_EVENTS = [
   'session.start',
   'prompt.submit',
   'tool.start',
@@ -25,7 +26,7 @@ const HOOK_TYPES = new Set([
   'session.stop',
   'compaction.start',
   'compaction.end',
-]);
+] as const;
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const count = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null);
@@ -37,10 +38,8 @@ function timestamp({ at, event }: RecordRow): string {
   return text(event['timestamp']) ?? wireTime(at);
 }
 
-/** The contract's enum is closed: what it does not know reads null here and stands in `/runs/{id}/events` as it was sent. */
 function hookType(event: RecordRow['event']): LogEvent['hook_event_type'] {
-  const name = text(event['hook_event_type']);
-  return name !== null && HOOK_TYPES.has(name) ? (name as LogEvent['hook_event_type']) : null;
+  return HOOK_EVENTS.find((name) => name === event['hook_event_type']) ?? null;
 }
 
 const identity = (event: RecordRow['event']) => ({
@@ -81,14 +80,13 @@ export function toMessage(runId: string, row: RecordRow): Message {
 
 export function toTraceEvent(runId: string, row: RecordRow): TraceEvent {
   const { event, seq } = row;
-  const kind = text(event['kind']) ?? 'chain';
   return {
     id: seq,
     run_id: runId,
     span_id: text(event['span_id']) ?? '',
     parent_span_id: text(event['parent_span_id']),
     event_type: event['event_type'] === 'span.ended' ? 'span.end' : 'span.start',
-    span_kind: (SPAN_KINDS.has(kind) ? kind : 'chain') as TraceEvent['span_kind'],
+    span_kind: SPAN_KINDS.find((kind) => kind === event['kind']) ?? 'chain',
     name: text(event['name']) ?? '',
     status: text(event['status']),
     payload: object(event['payload']),

@@ -1,0 +1,19 @@
+/** A state change in the run's sequence: what `run.status` tells live readers. */
+const LOG_STATUS = `
+  INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
+  SELECT account_id, id, day, last_seq, attempt, 'run.status',
+         json_build_object('status', status, 'attempt', attempt, 'worker_id', worker_id, 'code', end_code)
+    FROM moved`;
+/** What the log needs of a row that was moved. */
+export const LOGGED = 'account_id, id, day, last_seq, attempt, status, worker_id, end_code';
+
+/**
+ * Runs `change` and logs each row that it moved, in the same statement. `kept` are the columns that leave the change, those of
+ * the log among them: a run's row has fifty, some of them long. `returned` is what is answered of them.
+ */
+export function moving(
+  change: string,
+  { kept, returned }: { readonly kept: string; readonly returned: string },
+): string {
+  return `WITH moved AS (${change} RETURNING ${kept}), logged AS (${LOG_STATUS}) SELECT ${returned} FROM moved`;
+}
