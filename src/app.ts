@@ -1,5 +1,7 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -49,23 +51,35 @@ export async function createApp(foundations: Foundations, controllers: readonly 
   fastify.addHook('onSend', nameRequest);
   fastify.addHook('onResponse', logRequest);
   nest.get(FramesTransport).mount(fastify);
+  const connections = openConnections(nest.getHttpServer());
   try {
     await nest.get(Database).assertWalled();
     await nest.init();
   } catch (error) {
-    await close(nest).catch(() => {}); // the reason is what counts
+    await close(nest, connections).catch(() => {}); // the reason is what counts
     throw error;
   }
-  return { nest, close: () => close(nest) };
+  return { nest, close: () => close(nest, connections) };
 }
 
-async function close(nest: NestFastifyApplication): Promise<void> {
+async function close(nest: NestFastifyApplication, connections: ReadonlySet<Socket>): Promise<void> {
   nest.get(Replica).drain();
   const database = nest.get(Database);
   const server = nest.getHttpServer();
+  // Made in advance, by a browser or a balancer, and silent so far: a shutdown need not wait for these.
+  for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   const patience = setTimeout(() => server.closeAllConnections(), nest.get<Config>(CONFIG).drainSeconds * 1_000);
   await nest.close().finally(() => clearTimeout(patience));
   await database.close();
+}
+
+function openConnections(server: Server): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  return connections;
 }
 
 function openAdapter({ trustedProxies, headersLimitBytes }: Config): FastifyAdapter {
@@ -122,7 +136,7 @@ function bodyLimits(nest: NestFastifyApplication, config: Config): (request: Fas
 }
 
 /** What Node could not parse never becomes a request: too large headers, or no HTTP at all. */
-function answerUnreadable(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
+function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const [status, code, detail] = isTooLarge

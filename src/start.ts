@@ -25,12 +25,20 @@ export interface OpenedDatabase {
 export function openDataDir({ dataDir }: Config): string {
   const directory = path.resolve(dataDir);
   try {
-    fs.mkdirSync(directory, { recursive: true });
+    makeDirectory(directory);
     fs.accessSync(directory, fs.constants.W_OK);
     return directory;
   } catch {
     throw new StartRefused(`SIGNALBOX_DATA_DIR names ${directory}, which is not a directory that can be written`);
   }
+}
+
+/** Level by level: Node's own `recursive` never returns where the system says that a parent both exists and does not. */
+function makeDirectory(directory: string): void {
+  if (fs.existsSync(directory)) return;
+  const parent = path.dirname(directory);
+  if (parent !== directory) makeDirectory(parent);
+  fs.mkdirSync(directory);
 }
 
 /** Takes the database that the configuration names, or a private one, and brings it up to date. */

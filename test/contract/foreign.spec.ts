@@ -29,6 +29,7 @@ describe.each(samplesWhere((op) => !isOpen(op)))('K-64: %s', (_id, sampled) => {
     if (textOf(missing) !== textOf(sample)) {
       const forMissing = await exchange(stage.app.url, requestOf(op, missing, key));
       expect(masked(forTheirs, sample)).toEqual(masked(forMissing, missing));
+      if (op.faults.some(({ kind }) => kind === 'not_found')) expect(forTheirs.status).toBe(404);
     }
     const unharmed = await exchange(stage.app.url, requestOf(op, sample, rightfulKey(op, sample, stage.home)));
     expect({ status: unharmed.status, text: unharmed.text.slice(0, 500) }).toEqual({

@@ -30,7 +30,7 @@ export const NOT_JSON = [
   '\ufeff{}x',
 ];
 
-const KINDS: readonly unknown[] = [42, 1.5, -1, 'text', true, [], [[]], {}, { a: 1 }, null];
+const KINDS: readonly unknown[] = [42, 1.5, -1, 'text', true, [], [[]], {}, { a: 1 }, { a: 'text' }, null];
 const NUL = '\\u0000';
 const LONE_SURROGATE = '\\ud800';
 /** A double holds its neighbour instead. */

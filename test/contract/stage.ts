@@ -59,7 +59,7 @@ export class Stage {
 
   async rowsOf({ requestId }: Answer): Promise<AuditRow[]> {
     return this.app.database.query<AuditRow & Record<string, unknown>>(
-      'SELECT account_id, operation, outcome, actor_id, detail FROM audit_entry WHERE request_id = $1',
+      'SELECT account_id, action, operation, outcome, actor_id, detail FROM audit_entry WHERE request_id = $1',
       [requestId],
     );
   }

@@ -43,6 +43,7 @@ describe.each(samplesWhere(() => true))('%s', (_id, sampled) => {
       account_id: stage.home.accountId,
       operation: op.id,
       outcome: answer.status < 400 ? 'done' : 'failed',
+      ...(auditOf(op) ? { action: auditOf(op)?.action } : {}),
     };
     expect(rows).toEqual(isDeclared ? [expect.objectContaining(row)] : []);
   });

@@ -45,7 +45,7 @@ export const AgentInstanceResponse = z
     source_commit: Text,
     source_dirty: z.boolean().nullable(),
     model: Text,
-    labels: z.record(z.string(), z.string()),
+    labels: freeObject().meta({ type: 'object', additionalProperties: { type: 'string' } }), // a record would drop `__proto__`
     tools: z.array(z.string()),
     default_input: freeObject(),
     input_schema: freeObject(),

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { CONFIG, type Config } from '../config/config.ts';
 import { Database } from '../db/database.ts';
 import type { Out } from '../operation/operation.ts';
@@ -13,7 +13,7 @@ const NEWEST_MIGRATION = `SELECT 1 AS one FROM credential_version`;
 
 /** What supervisors, ingresses and readers of the reference ask of a replica. */
 @Injectable()
-export class SystemPages {
+export class SystemPages implements OnApplicationBootstrap {
   private document: Out<typeof openApiDocument> | undefined;
 
   constructor(
@@ -22,6 +22,11 @@ export class SystemPages {
     @Inject(Replica) private readonly replica: Replica,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
+
+  /** A name that means two things stops the boot, and not the first reader of the document. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.openApi();
+  }
 
   async health(): Promise<Out<typeof healthz>> {
     return { status: 'ok' };

@@ -72,7 +72,7 @@ export class OperationRegistry implements OnModuleInit {
 
   private add(op: Operation, handle: Handler): void {
     if (this.byId.has(op.id)) throw new Error(`Two operations are called ${op.id}`);
-    if (!AREAS.includes(areaOf(op))) throw new Error(`${op.id} belongs to no area`);
+    if (!AREAS.includes(areaOf(op))) throw new Error(`${op.id} belongs to no area; there are ${AREAS.join(', ')}`);
     if (!isRead(op) && !op.audit) throw new Error(`${op.id} declares neither audit nor unaudited('why')`);
     if (typeof op.capability === 'string' && !this.decider.knows(op.capability)) {
       throw new Error(`${op.id} asks for the capability ${op.capability}, which is in no catalogue`);
@@ -87,6 +87,7 @@ export class OperationRegistry implements OnModuleInit {
 
 function assertSamePath({ id, http, input }: Operation): void {
   if (!http) return;
+  if (/\/:/.test(http.path)) throw new Error(`${id}: a parameter of its path is written {name}, not :name`);
   const [inRoute, inSchema] = [pathParameters(http.path), Object.keys(input.path?.shape ?? {})];
   if (inRoute.toSorted().join() !== inSchema.toSorted().join()) {
     throw new Error(`${id}: its path names ${inRoute.join()}, its schema ${inSchema.join()}`);
