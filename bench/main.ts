@@ -3,7 +3,8 @@ import path from 'node:path';
 import { helpText, readOptions, type Options } from './options.ts';
 import { committedFigures, writeResults, type Result } from './report/results.ts';
 import { describeMachine, describeResult } from './report/table.ts';
-import { regressions } from './report/verdict.ts';
+import type { Figure } from './report/figure.ts';
+import { noiseIn, regressions } from './report/verdict.ts';
 import type { Row } from './row.ts';
 import { ROWS } from './rows.ts';
 import { NoiseWatch, thisMachine, type Machine } from './stage/machine.ts';
@@ -49,16 +50,21 @@ class Bench {
       console.log(`${row.id} is not in ${RESULTS}: nothing to compare with`);
       return true;
     }
-    const first = regressions(result.figures, committed);
+    const first = regressions(provenIn(result), committed);
     if (first.length === 0) return true;
     console.log(
       `${row.id}: ${first.map(({ name }) => name).join(', ')} worse than committed by more than 30 %; once more`,
     );
-    const second = regressions((await this.measure(row)).figures, committed);
+    const second = regressions(provenIn(await this.measure(row)), committed);
     const twice = second.filter(({ name }) => first.some((figure) => figure.name === name));
     if (twice.length > 0) console.log(`${row.id}: ${twice.map(({ name }) => name).join(', ')} worse twice in a row`);
     return twice.length === 0;
   }
+}
+
+/** A noisy figure proves nothing, a regression neither. */
+function provenIn({ figures, conditions }: Result): readonly Figure[] {
+  return figures.filter((figure) => noiseIn(figure, conditions).length === 0);
 }
 
 async function run(options: Options): Promise<boolean> {

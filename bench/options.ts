@@ -45,7 +45,7 @@ ${rows.map(({ id, work }) => `  ${id.padEnd(6)}${work}`).join('\n')}
   --short        three pairs instead of five, and fewer samples: for CI
   --write        put the results into docs/bench/results.json
   --check        compare with that file; a row whose ratio is worse by more than 30 % is measured again, and if it is
-                 so once more the exit code is 1
+                 so once more the exit code is 1; a noisy figure convicts nobody
   --server FILE  measure another build: FILE is its compiled dist/src/main.js
 
   BENCH_DATABASE_URL   a PostgreSQL to use (it needs the right to create databases and roles); without it an embedded

@@ -35,6 +35,8 @@ interface Asking {
 @Injectable()
 export class Claims {
   private readonly idle = new IdleMarks();
+  /** Workers whose claim is being answered: a second one at once is the same question, not a sign that a run was lost. */
+  private readonly asking = new Set<string>();
   /** Workers whose last claim here found nothing. */
   private readonly free = new Set<string>();
 
@@ -59,7 +61,9 @@ export class Claims {
     if (this.free.has(workerKey) && this.idle.isIdle(agentKey, this.clock.monotonicMs())) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);
     if (holds.length >= slots) return NOTHING;
-    const job = await this.take(ctx, { workerId, holds, slots, agentKey });
+    if (slots === 1 && this.asking.has(workerKey)) return NOTHING; // its first question is being answered
+    this.asking.add(workerKey);
+    const job = await this.take(ctx, { workerId, holds, slots, agentKey }).finally(() => this.asking.delete(workerKey));
     this.remember(workerKey, job === undefined && holds.length === 0);
     if (!job) {
       this.channels.noteFree(accountId, workerId);
@@ -96,7 +100,8 @@ export class Claims {
         }
         return job;
       } catch (error) {
-        if (attempt >= TRIES || violatedConstraint(error) !== 'run_slot') throw error;
+        if (violatedConstraint(error) !== 'run_slot') throw error;
+        if (attempt >= TRIES) return undefined; // another replica is answering the same worker
       }
     }
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { anyJson, freeObject } from '../../platform/json/json.ts';
+import { anyJson } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { RunNotFound, RunStatusName } from '../../runs/index.ts';
 import { WorkerPath } from '../claims/claims.contract.ts';
@@ -40,10 +40,10 @@ export const completeRun = operation({
     path: WorkerPath,
     body: z.object({
       ...reported,
-      output: freeObject(),
+      output: anyJson(),
       usage: anyJson().optional(),
-      snapshot: freeObject().nullish(),
-      diagnostics: freeObject().nullish(),
+      snapshot: anyJson().optional(),
+      diagnostics: anyJson().optional(),
     }),
   },
   output: RunState,
@@ -62,8 +62,8 @@ export const failRun = operation({
     body: z.object({
       ...reported,
       error: z.string(),
-      snapshot: freeObject().nullish(),
-      diagnostics: freeObject().nullish(),
+      snapshot: anyJson().optional(),
+      diagnostics: anyJson().optional(),
     }),
   },
   output: RunState,

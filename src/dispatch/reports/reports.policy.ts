@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
 import { isTerminal, type Holder, type RunRow } from '../../runs/index.ts';
 
 /** Why a report came too late, or was not this worker's to make. */
@@ -35,4 +36,13 @@ export function reportedUsage(reported: unknown): Record<string, unknown> | null
   if (given['cost_source'] === 'reported' || given['cost_source'] === 'estimated')
     usage['cost_source'] = given['cost_source'];
   return Object.keys(usage).length > 0 ? usage : null;
+}
+
+/**
+ * An object, as the contract shows outputs and diagnostics. The end of a run is not refused for something else in its
+ * place: that stands under `value`. Null and absence are nothing.
+ */
+export function objectIn(reported: unknown): JsonObject | null {
+  if (reported === undefined || reported === null) return null;
+  return isJsonObject(reported) ? reported : { value: reported };
 }

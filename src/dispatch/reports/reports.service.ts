@@ -13,7 +13,7 @@ import {
 } from '../../runs/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
 import type { completeRun, failRun, startRun } from './reports.contract.ts';
-import { reportedUsage, whyLate } from './reports.policy.ts';
+import { objectIn, reportedUsage, whyLate } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
 type Report = In<typeof completeRun> | In<typeof failRun>;
@@ -49,10 +49,10 @@ export class Reports {
     const holder = this.holder(ctx, report);
     const { output, usage, diagnostics, snapshot } = report;
     const texts = {
-      output: JSON.stringify(output),
+      output: JSON.stringify(objectIn(output) ?? {}),
       usage: jsonOrNull(reportedUsage(usage)),
-      diagnostics: jsonOrNull(diagnostics),
-      snapshot: jsonOrNull(snapshot),
+      diagnostics: jsonOrNull(objectIn(diagnostics)),
+      snapshot: jsonOrNull(objectIn(snapshot)),
     };
     const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: frameIdOf(ctx) });
     return isDone ? this.ended(ctx, holder, 'succeeded') : this.late(ctx, holder, report);
@@ -63,8 +63,8 @@ export class Reports {
     const { error, diagnostics, snapshot } = report;
     const isDone = await this.moves.fail(ctx, holder, {
       error,
-      diagnostics: jsonOrNull(diagnostics),
-      snapshot: jsonOrNull(snapshot),
+      diagnostics: jsonOrNull(objectIn(diagnostics)),
+      snapshot: jsonOrNull(objectIn(snapshot)),
       frameId: frameIdOf(ctx),
     });
     return isDone ? this.ended(ctx, holder, 'failed') : this.late(ctx, holder, report);

@@ -25,6 +25,18 @@ describe('the configuration', () => {
     expect(() => readConfig({ SIGNALBOX_AUTH: 'off', HOST: '0.0.0.0' })).toThrow('loopback');
   });
 
+  it.each(['10.0.0.300', 'http://host', 'host:80', '10.0.0.0/33', 'a b', '-host'])(
+    'U-64: refuses %s as a place outbound calls may reach',
+    (place) => {
+      expect(() => readConfig({ SIGNALBOX_OUTBOUND_ALLOW: `localhost, ${place}` })).toThrow('SIGNALBOX_OUTBOUND_ALLOW');
+    },
+  );
+
+  it('takes host names, addresses and CIDRs as places outbound calls may reach', () => {
+    const places = ['localhost', 'tools.internal', '10.0.0.0/8', '::1', 'tool_server-2'];
+    expect(readConfig({ SIGNALBOX_OUTBOUND_ALLOW: places.join(', ') }).outboundAllow).toEqual(places);
+  });
+
   it('describes every setting in a sentence', () => {
     for (const { variable, sentence } of Object.values(SETTINGS)) expect(`${variable}: ${sentence}`).toMatch(/\.$/);
   });

@@ -56,6 +56,12 @@ const list = z.string().transform((text) =>
     .filter((part) => part !== ''),
 );
 const addresses = list.refine((parts) => parts.every(isAddressOrCidr), 'must be addresses or CIDRs, comma-separated');
+const HOST_NAME = /^[a-z\d]([\w-]{0,61}[a-z\d])?(\.[a-z\d]([\w-]{0,61}[a-z\d])?)*$/i;
+const isHostName = (text: string) => HOST_NAME.test(text) && !/(^|\.)\d+$/.test(text);
+const hosts = list.refine(
+  (parts) => parts.every((part) => isAddressOrCidr(part) || isHostName(part)),
+  'must be host names, addresses or CIDRs, comma-separated',
+);
 const httpUrl = z
   .string()
   .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http or https address')
@@ -125,11 +131,11 @@ export const SETTINGS = {
     'SIGNALBOX_AUTH',
     z.enum(['on', 'off']),
     'on',
-    'off: every caller is the owner. For development on a loopback address only.',
+    'off: whoever shows no credential is the owner. For development on a loopback address only.',
   ),
   outboundAllow: setting(
     'SIGNALBOX_OUTBOUND_ALLOW',
-    list,
+    hosts,
     '',
     'Private hosts or CIDRs that outbound calls may reach. This build makes none.',
   ),

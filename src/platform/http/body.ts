@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { InputTooLarge } from '../faults/faults.ts';
+import { InputTooLarge, UnsupportedType } from '../faults/faults.ts';
 import { parseEvidence, parseStrict } from '../json/json.ts';
 import { InputInvalid } from '../faults/faults.ts';
 import type { ReadBody } from '../operation/runner.ts';
@@ -22,6 +22,8 @@ const DROPPED_BYTES_MAX = 64 * 1024 * 1024;
 export function gatherJsonBodies(fastify: FastifyInstance, limitOf: (request: FastifyRequest) => number): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(JSON_TYPES, (request, payload, done) => {
+    if (!isPlainUtf8(request))
+      return done(UnsupportedType({ message: 'The body must be JSON in UTF-8, not compressed' }), undefined);
     const limit = limitOf(request);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -45,6 +47,11 @@ export function gatherJsonBodies(fastify: FastifyInstance, limitOf: (request: Fa
       settle(null);
     });
   });
+}
+
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const charset = /;\s*charset="?([^";]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+  return /^utf-?8$/i.test(charset.trim()) && /^(identity)?$/i.test(headers['content-encoding'] ?? '');
 }
 
 /** Reads a body that must be exactly storable: whatever is not is 422, with its place. */

@@ -95,19 +95,35 @@ export class FramesTransport {
     const registered = this.registry.ofFrame(frame.type);
     if (!registered) return unsupported(frame.type);
     const { op, handle } = registered;
-    const payload = await this.runner.run(op, handle, {
-      presented: presentedBy(request),
-      input: { path: request.params, headers: request.headers },
-      readBody: op.evidence
-        ? () => ({ value: frame.payload, altered: inPayload(altered) })
-        : unaltered(frame.payload, altered),
-      idempotencyKey: undefined,
-      requestId: request.id,
-      traceparent: request.headers['traceparent']?.toString(),
-      frame: envelopeOf(frame),
-      headers: new Map(),
-    });
+    const payload = await inFrame(
+      this.runner.run(op, handle, {
+        presented: presentedBy(request),
+        input: { path: request.params, headers: request.headers },
+        readBody: op.evidence
+          ? () => ({ value: frame.payload, altered: inPayload(altered) })
+          : unaltered(frame.payload, altered),
+        idempotencyKey: undefined,
+        requestId: request.id,
+        traceparent: request.headers['traceparent']?.toString(),
+        frame: envelopeOf(frame),
+        headers: new Map(),
+      }),
+    );
     return op.frame?.reply === undefined ? undefined : { type: op.frame.reply, payload };
+  }
+}
+
+/** An operation knows its payload only; the sender knows the frame around it. */
+async function inFrame<Result>(running: Promise<Result>): Promise<Result> {
+  try {
+    return await running;
+  } catch (error) {
+    if (!(error instanceof Fault) || error.type !== InputInvalid) throw error;
+    const problems = error.problems.map(({ loc, ...problem }) => ({
+      ...problem,
+      loc: loc[0] === 'body' ? ['body', 'payload', ...loc.slice(1)] : loc,
+    }));
+    throw InputInvalid({ message: error.message, problems });
   }
 }
 
@@ -124,7 +140,7 @@ function inPayload(altered: readonly AlteredPlace[]): readonly AlteredPlace[] {
 /** Only evidence is altered; everything else must be storable as it was sent. */
 function unaltered(value: unknown, altered: readonly AlteredPlace[]): ReadBody {
   return () => {
-    if (altered.length > 0) throw InputInvalid({ problems: problemsOf(altered) });
+    if (altered.length > 0) throw InputInvalid({ problems: problemsOf(inPayload(altered)) });
     return { value, altered };
   };
 }
