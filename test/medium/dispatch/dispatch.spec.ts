@@ -65,6 +65,22 @@ describe('a claim', () => {
     ).toEqual([{ status: 'succeeded', attempt: 1, count: 200 }]);
   }, 60_000);
 
+  it('N-50: asked eight times at once by a worker of one slot answers each, and leaves it holding one run', async () => {
+    const worker = await stub();
+    for (const _ of [1, 2, 3]) await queue(worker.handle);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => worker.frame('run_claim')));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+    expect(answers.some(({ payload }) => payload.job !== undefined)).toBe(true);
+    const rows = await app.database.query(
+      'SELECT status, count(*)::int FROM run WHERE agent_id = (SELECT id FROM agent WHERE handle = $1) GROUP BY 1 ORDER BY 1',
+      [worker.handle],
+    );
+    expect(rows).toEqual([
+      { status: 'claimed', count: 1 },
+      { status: 'queued', count: 2 },
+    ]);
+  });
+
   it('is answered 200 with an empty assignment when there is nothing', async () => {
     const worker = await stub();
     expect(await worker.frame('run_claim')).toMatchObject({ status: 200, type: 'run_assignment', payload: {} });
