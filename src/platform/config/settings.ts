@@ -184,7 +184,7 @@ export const SETTINGS = {
   sweepSeconds: setting(
     'SIGNALBOX_SWEEP_SECONDS',
     seconds(0.05, 60),
-    '1',
+    '2',
     'How often the sweeps behind doorbells, cancels and unreachable agents look.',
   ),
   drainSeconds: setting(
