@@ -15,6 +15,8 @@ const RunState = z.object({
 
 /** A report names its run; a worker of ours also its attempt. */
 const reported = { run_id: z.string().min(1).max(200), attempt: z.int().optional() };
+/** What may come with the end of a run, whatever it is. */
+const aside = { snapshot: anyJson().optional(), diagnostics: anyJson().optional() };
 
 export const startRun = operation({
   id: 'dispatch.start',
@@ -42,8 +44,7 @@ export const completeRun = operation({
       ...reported,
       output: anyJson(),
       usage: anyJson().optional(),
-      snapshot: anyJson().optional(),
-      diagnostics: anyJson().optional(),
+      ...aside,
     }),
   },
   output: RunState,
@@ -62,8 +63,7 @@ export const failRun = operation({
     body: z.object({
       ...reported,
       error: z.string(),
-      snapshot: anyJson().optional(),
-      diagnostics: anyJson().optional(),
+      ...aside,
     }),
   },
   output: RunState,

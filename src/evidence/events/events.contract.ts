@@ -3,7 +3,7 @@ import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
 import { RunId, RunMessageResponse, RunNotFound } from '../../runs/index.ts';
-import { WorkerId } from '../../workers/index.ts';
+import { WorkerPath } from '../../workers/index.ts';
 import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
 
 const RunPath = z.object({ run_id: RunId });
@@ -70,7 +70,7 @@ export const takeEvents = operation({
   audit: OWN_RECORD,
   evidence: true,
   input: {
-    path: z.object({ worker_id: WorkerId }),
+    path: WorkerPath,
     body: z.object({ events: z.array(z.unknown()).min(1), attempt: z.int().nullish() }),
   },
   output: empty,

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty, stream } from '../../platform/operation/output.ts';
-import { WorkerId } from '../fleet/fleet.contract.ts';
+import { WorkerPath } from '../fleet/fleet.contract.ts';
 import { WorkerIdTaken } from '../registration/registration.contract.ts';
-
-const WorkerPath = z.object({ worker_id: WorkerId });
 
 /** A worker opens it in the same moment as it registers, so an id that nobody knows yet is as good as any. */
 export const openChannel = operation({

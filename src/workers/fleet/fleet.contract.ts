@@ -4,11 +4,12 @@ import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 
 /** Any text without control characters: workers choose their ids. */
-export const WorkerId = z
+const WorkerId = z
   .string()
   .min(1)
   .max(200)
   .regex(/^\P{Cc}+$/u, 'must not hold control characters');
+export const WorkerPath = z.object({ worker_id: WorkerId });
 
 export const WorkerNotFound = fault('worker.not_found', 'not_found', 'There is no such worker');
 
@@ -97,7 +98,7 @@ export const getWorker = operation({
   capability: 'agent.read',
   ours: true,
   scope: ({ worker_id }) => ({ worker: worker_id }),
-  input: { path: z.object({ worker_id: WorkerId }) },
+  input: { path: WorkerPath },
   output: WorkerDetail,
   faults: [WorkerNotFound],
 });

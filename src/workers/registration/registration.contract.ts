@@ -4,11 +4,10 @@ import { fault } from '../../platform/faults/faults.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
-import { WorkerId } from '../fleet/fleet.contract.ts';
+import { WorkerPath } from '../fleet/fleet.contract.ts';
 
 export const WorkerIdTaken = fault('worker.id_taken', 'refused', 'A worker of another agent has this id');
 
-const WorkerPath = z.object({ worker_id: WorkerId });
 /** `status` is one of five for the SDK, and anything else makes it register for ever. */
 const WorkerState = z.object({
   agent_id: z.string(),

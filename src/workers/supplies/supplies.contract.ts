@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { fault } from '../../platform/faults/faults.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
-import { WorkerId } from '../fleet/fleet.contract.ts';
+import { WorkerPath } from '../fleet/fleet.contract.ts';
 
 /** What a worker asks for beside its work. Of most of it this build has nothing, and says so in the SDK's own terms. */
 
@@ -12,7 +12,6 @@ export const NotConnected = fault(
   'Nothing of the kind is connected for this agent',
 );
 
-const WorkerPath = z.object({ worker_id: WorkerId });
 const Nothing = { path: WorkerPath, body: z.object({}) };
 const asked = unaudited('nothing is handed out');
 /** An answer that says no: for the SDK it is about this request, and no reason to end. */
