@@ -15,6 +15,7 @@ export const ID_PREFIXES = {
   message: 'msg',
   late: 'late',
   replica: 'rep',
+  workerAction: 'act',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -7,6 +7,7 @@ const ALLOWED = new Set([
   'queued>cancelled',
   'claimed>queued',
   'claimed>running',
+  'running>queued',
   'claimed>succeeded',
   'claimed>failed',
   'claimed>cancelled',

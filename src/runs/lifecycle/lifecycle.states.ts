@@ -3,7 +3,7 @@
  *
  * ```
  * queued ──claim──► claimed ──start──► running ──► succeeded | failed
- *   ▲ └──── lost before its start ────┘   │
+ *   ▲ └─ lost before its start, or retried ┤
  *   └───────────── cancel ────────────────┴──► cancelled
  * ```
  */
@@ -14,7 +14,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 const MOVES: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['claimed', 'failed', 'cancelled'],
   claimed: ['queued', 'running', 'succeeded', 'failed', 'cancelled'], // a report may overtake a lost run_started
-  running: ['succeeded', 'failed', 'cancelled'],
+  running: ['queued', 'succeeded', 'failed', 'cancelled'], // back to the queue: the agent’s policy retries
   succeeded: [],
   failed: [],
   cancelled: [],
@@ -35,4 +35,12 @@ export function isTerminal(status: RunStatus): boolean {
  * code after `end.` and a colon.
  */
 export type EndCode =
-  'end.succeeded' | 'end.failed' | 'end.cancelled' | 'end.worker_lost' | 'end.undeliverable' | 'end.unreachable';
+  | 'end.succeeded'
+  | 'end.failed'
+  | 'end.cancelled'
+  | 'end.worker_lost'
+  | 'end.undeliverable'
+  | 'end.unreachable'
+  | 'end.queue_ttl'
+  | 'end.run_limit'
+  | 'end.job_refused';
