@@ -25,7 +25,7 @@ export interface Foundations {
   readonly keyRing: KeyRing;
 }
 
-const GROUND = [Clock, Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
+const GROUND = [Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
 const OPERATIONS = [OperationRegistry, OperationRunner, FramesTransport, SystemPages];
 
 /** The ground that every room stands on. */
@@ -41,12 +41,13 @@ export class PlatformModule {
         { provide: CONFIG, useValue: config },
         { provide: DATABASE_URL, useValue: databaseUrl },
         { provide: KEY_RING, useValue: keyRing },
+        { provide: Clock, useValue: new Clock(config.clockOffsetSeconds) },
         { provide: APP_INTERCEPTOR, useClass: HttpTransport },
         { provide: APP_FILTER, useClass: HttpFaults },
         ...GROUND,
         ...OPERATIONS,
       ],
-      exports: [CONFIG, DATABASE_URL, KEY_RING, ...GROUND, ...OPERATIONS],
+      exports: [CONFIG, DATABASE_URL, KEY_RING, Clock, ...GROUND, ...OPERATIONS],
     };
   }
 }

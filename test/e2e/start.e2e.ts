@@ -34,6 +34,7 @@ describe('U-64: a start that cannot go on', () => {
     ['SIGNALBOX_BOOTSTRAP_API_KEY', { SIGNALBOX_BOOTSTRAP_API_KEY: 'too-short-a-secret' }],
     ['SIGNALBOX_DATA_DIR', { SIGNALBOX_DATA_DIR: process.execPath }],
     ['HOST', { HOST: '203.0.113.1' }],
+    ['SIGNALBOX_CLOCK_OFFSET_SECONDS', { SIGNALBOX_CLOCK_OFFSET_SECONDS: '120' }, 'NODE_ENV=test'],
     ['DATABASE_URL', { DATABASE_URL: 'postgresql://user:pass-word@127.0.0.1:1/none' }, 'ECONNREFUSED'],
   ];
 

@@ -18,3 +18,10 @@ it('a time on the wire is RFC 3339 in UTC with milliseconds', () => {
   expect(wireTime(clock.now())).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(Math.abs(clock.now().getTime() - clock.nowMs())).toBeLessThan(1_000);
 });
+
+it('a clock that is put wrong tells another time of day, and the same durations', () => {
+  const wrong = new Clock(-120.5);
+  expect(Math.abs(clock.nowMs() - wrong.nowMs() - 120_500)).toBeLessThan(1_000);
+  expect(Math.abs(clock.now().getTime() - wrong.now().getTime() - 120_500)).toBeLessThan(1_000);
+  expect(Math.abs(clock.monotonicMs() - wrong.monotonicMs())).toBeLessThan(1_000);
+});

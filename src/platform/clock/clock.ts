@@ -1,16 +1,21 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
 
 /** The only place that asks the machine for the time. Whatever several processes compare is asked of the database instead. */
-@Injectable()
 export class Clock {
+  private readonly offsetMs: number;
+
+  /** `offsetSeconds` puts the time of day wrong, as a machine's may be; durations stay right. */
+  constructor(offsetSeconds = 0) {
+    this.offsetMs = offsetSeconds * 1_000;
+  }
+
   now(): Date {
-    return new Date();
+    return new Date(this.nowMs());
   }
 
   /** Milliseconds since 1970. */
   nowMs(): number {
-    return Date.now();
+    return Math.round(Date.now() + this.offsetMs);
   }
 
   /** Milliseconds that only ever go forward: for measuring durations inside this process. */

@@ -25,6 +25,19 @@ describe('the configuration', () => {
     expect(() => readConfig({ SIGNALBOX_AUTH: 'off', HOST: '0.0.0.0' })).toThrow('loopback');
   });
 
+  it('U-64: puts the clock wrong in tests of the program only', () => {
+    const asked = { SIGNALBOX_CLOCK_OFFSET_SECONDS: '-120.5' };
+    expect(readConfig({ ...asked, NODE_ENV: 'test' }).clockOffsetSeconds).toBe(-120.5);
+    expect(() => readConfig(asked)).toThrow(StartRefused);
+    expect(() => readConfig({ ...asked, NODE_ENV: 'production' })).toThrow(
+      /^SIGNALBOX_CLOCK_OFFSET_SECONDS .*NODE_ENV=test/,
+    );
+    for (const wrong of ['2m', '1e9', '86401', '--1'])
+      expect(() => readConfig({ SIGNALBOX_CLOCK_OFFSET_SECONDS: wrong, NODE_ENV: 'test' })).toThrow(
+        'SIGNALBOX_CLOCK_OFFSET_SECONDS',
+      );
+  });
+
   it.each(['10.0.0.300', 'http://host', 'host:80', '10.0.0.0/33', 'a b', '-host'])(
     'U-64: refuses %s as a place outbound calls may reach',
     (place) => {

@@ -26,6 +26,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     read[name] = result.data;
   }
   const config = read as unknown as Config;
+  if (config.clockOffsetSeconds !== 0 && environment['NODE_ENV'] !== 'test') {
+    throw new StartRefused(
+      'SIGNALBOX_CLOCK_OFFSET_SECONDS puts the clock wrong and is for tests of the program, with NODE_ENV=test: leave it unset',
+    );
+  }
   if (config.auth === 'off' && !LOOPBACK.has(config.host)) {
     throw new StartRefused(
       'SIGNALBOX_AUTH=off is for loopback addresses only: set HOST to 127.0.0.1, or SIGNALBOX_AUTH to on',

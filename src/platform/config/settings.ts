@@ -49,6 +49,13 @@ const span = (unit: 'seconds' | 'minutes' | 'hours') => (min: number, max: numbe
 const seconds = span('seconds');
 const minutes = span('minutes');
 const hours = span('hours');
+/** A length of time that may also be negative. */
+const shift = (most: number) =>
+  z
+    .string()
+    .regex(/^-?\d+(\.\d+)?$/, `must be a number of seconds from -${most} to ${most}`)
+    .transform(Number)
+    .refine((value) => Math.abs(value) <= most, `must be a number of seconds from -${most} to ${most}`);
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -336,6 +343,12 @@ export const SETTINGS = {
     whole(10, 10_000),
     '500',
     'How long the check of an input against its agent’s schema may take.',
+  ),
+  clockOffsetSeconds: setting(
+    'SIGNALBOX_CLOCK_OFFSET_SECONDS',
+    shift(86_400),
+    '0',
+    'How far this process’s clock is put wrong, for tests of the program; refused unless NODE_ENV is test.',
   ),
 } as const satisfies Record<string, Setting>;
 
