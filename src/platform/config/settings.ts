@@ -194,12 +194,6 @@ export const SETTINGS = {
     '90',
     'How long a worker may hold a run without starting it; then others are offered it.',
   ),
-  quietSeconds: setting(
-    'SIGNALBOX_QUIET_SECONDS',
-    seconds(0.1, 3_600),
-    '90',
-    'How long a worker without a started run may say nothing before it counts as lost.',
-  ),
   closedOfferSeconds: setting(
     'SIGNALBOX_CLOSED_OFFER_SECONDS',
     seconds(0.1, 3_600),
@@ -228,7 +222,7 @@ export const SETTINGS = {
     'SIGNALBOX_PRESENCE_WINDOW_SECONDS',
     seconds(0.5, 3_600),
     '90',
-    'How long a sign of life counts; two keep-alives of the worker SDK.',
+    'How long a sign of life counts; two keep-alives of the worker SDK. Without a started run, a longer silence is a loss.',
   ),
   claimWindowSeconds: setting(
     'SIGNALBOX_CLAIM_WINDOW_SECONDS',

@@ -9,12 +9,23 @@ export const REPLICA_ALIVE_SECONDS = 5;
 const TOUCH_MS = 1_000;
 const FORGET_AFTER_HOURS = 24;
 
-/** Touches the own row and counts the others that are alive, by the database's clock. */
+/**
+ * Touches the own row and counts the others that are alive, by the database's clock. Silence counts only while somebody
+ * could hear: when nobody touched the row of hearing for a while (an outage, a start), and when a replica died with what
+ * it had heard last, hearing begins anew.
+ */
 const TOUCH = `
   WITH touched AS (
     INSERT INTO replica (id, started_at, seen_at) VALUES ($1, now(), now())
-    ON CONFLICT (id) DO UPDATE SET seen_at = now())
-  SELECT count(*)::int AS others FROM replica WHERE id <> $1 AND seen_at > now() - make_interval(secs => $2)`;
+    ON CONFLICT (id) DO UPDATE SET seen_at = now(), is_mourned = false),
+  alive AS (SELECT count(*)::int AS others FROM replica WHERE id <> $1 AND seen_at > now() - make_interval(secs => $2)),
+  dead AS (
+    UPDATE replica SET is_mourned = true WHERE id <> $1 AND NOT is_mourned AND seen_at < now() - make_interval(secs => $2) RETURNING id),
+  hearing AS (
+    UPDATE hearing SET seen_at = now(), since = CASE
+      WHEN seen_at < now() - make_interval(secs => $2) OR EXISTS (SELECT FROM dead) OR ($3 AND (SELECT others FROM alive) = 0) THEN now()
+      ELSE since END)
+  SELECT others FROM alive`;
 const LEAVE = 'DELETE FROM replica WHERE id = $1 OR seen_at < now() - make_interval(hours => $2)';
 
 /** This process among its equals: its id, its sign of life, and whether there are others. */
@@ -23,6 +34,7 @@ export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly id: string;
   private readonly log = new Log('replica');
   private others = 0;
+  private hasStarted = false;
   private timer: NodeJS.Timeout | undefined;
   private readonly leaving = new AbortController();
 
@@ -66,8 +78,9 @@ export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
     try {
       const [row] = await this.database.acrossAccounts<{ others: number }>({
         text: TOUCH,
-        values: [this.id, REPLICA_ALIVE_SECONDS],
+        values: [this.id, REPLICA_ALIVE_SECONDS, !this.hasStarted],
       });
+      this.hasStarted = true;
       this.others = row?.others ?? 0;
     } catch (error) {
       this.others = Math.max(this.others, 1); // unknown: rather send pokes that nobody hears
