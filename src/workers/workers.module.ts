@@ -33,6 +33,6 @@ import { Supplies } from './supplies/supplies.service.ts';
     DeadChannelSweep,
     Supplies,
   ],
-  exports: [Presence, UnwrittenPresence, Channels],
+  exports: [Presence, UnwrittenPresence, Channels, Fleet],
 })
 export class WorkersModule {}

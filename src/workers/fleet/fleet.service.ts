@@ -5,9 +5,9 @@ import { Database } from '../../platform/db/database.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Outbox } from '../../platform/outbox/outbox.ts';
-import { Presence } from '../presence/presence.service.ts';
+import { Presence, type Speaker } from '../presence/presence.service.ts';
 import { WorkerNotFound, type getWorker, type listWorkers } from './fleet.contract.ts';
-import { listWorkerRows, markRevoked, showWorkerRow } from './fleet.store.ts';
+import { announceDrainingRow, listWorkerRows, markRevoked, showWorkerRow } from './fleet.store.ts';
 import { workerDetail, workerView } from './worker-view.policy.ts';
 import type { Windows } from './lights.policy.ts';
 
@@ -40,6 +40,11 @@ export class Fleet implements OnModuleInit {
     const row = await showWorkerRow(ctx, worker_id);
     if (!row) throw WorkerNotFound();
     return workerDetail(row, this.windows);
+  }
+
+  /** The worker that speaks says that it leaves: from now on it gets no work. Takes a transaction of its own; may be repeated. */
+  async announceDraining(speaker: Speaker, workerId: string): Promise<void> {
+    await announceDrainingRow(this.database, speaker, workerId);
   }
 
   private get windows(): Windows {

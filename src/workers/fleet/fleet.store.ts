@@ -1,7 +1,8 @@
 import type { Database } from '../../platform/db/database.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
-import type { ClosedBy } from './lights.policy.ts';
+import type { Speaker } from '../presence/presence.service.ts';
+import type { ClosedBy, Mode } from './lights.policy.ts';
 
 /** A registered worker with the runs it holds. */
 export interface WorkerRow {
@@ -9,13 +10,14 @@ export interface WorkerRow {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly generation: number | null;
-  readonly version: string | null;
+  readonly version: string;
   readonly sdk_version: string | null;
   readonly dialect: '0.1' | '0.2' | '0.3';
   readonly cluster_name: string | null;
   readonly namespace: string | null;
   readonly pod_name: string | null;
-  readonly mode: 'normal' | 'draining' | 'paused' | 'lame_duck';
+  readonly mode: Mode;
+  readonly mode_since: Date | null;
   readonly max_concurrent: number;
   readonly registered_at: Date;
   readonly last_seen_at: Date;
@@ -70,14 +72,14 @@ export interface WorkerFilter {
 }
 
 const COLUMNS = `
-  w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, said.version, w.sdk_version,
-  w.dialect, said.cluster_name, said.namespace, said.pod_name, w.mode, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
+  w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, w.version, w.sdk_version,
+  w.dialect, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
   w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
   coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
 const FROM = `FROM worker AS w
     LEFT JOIN agent_directory AS agent ON agent.account_id = w.account_id AND agent.id = w.agent_id
     LEFT JOIN worker_token_state AS token ON token.account_id = w.account_id AND token.id = w.token_id
-    LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(version text, cluster_name text, namespace text, pod_name text) ON true
+    LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(cluster_name text, namespace text, pod_name text) ON true
    CROSS JOIN LATERAL (
      SELECT coalesce(json_agg(json_build_object(
               'run_id', r.id, 'attempt', r.attempt, 'status', r.status, 'since', coalesce(r.started_at, r.claimed_at),
@@ -89,7 +91,7 @@ const LIST = `
   SELECT ${COLUMNS} ${FROM}
      AND ($2::text IS NULL OR w.agent_id IN (SELECT id FROM agent_directory WHERE account_id = $1 AND (id = $2 OR handle = $2)))
      AND ($3::text IS NULL OR (w.last_seen_at > now() - make_interval(secs => $4)) = ($3 = 'online'))
-     AND ($5::text IS NULL OR concat_ws(E'\\n', w.id, agent.name, agent.handle, said.pod_name, said.version) ILIKE $5)
+     AND ($5::text IS NULL OR concat_ws(E'\\n', w.id, agent.name, agent.handle, said.pod_name, w.version) ILIKE $5)
      AND ($6::bigint IS NULL OR (w.first_seen_at, w.id) > (timestamptz 'epoch' + $6 * interval '1 microsecond', $7))
    ORDER BY w.first_seen_at, w.id LIMIT $8`;
 const SHOW = `
@@ -127,6 +129,20 @@ const MARK_REVOKED = `
 /** Marks the workers of an account whose token is dead. What the tokens are is read, not believed. */
 export async function markRevoked(database: Database, accountId: string): Promise<void> {
   await database.asAccount(accountId, (transaction) => transaction.query({ text: MARK_REVOKED, values: [accountId] }));
+}
+
+const ANNOUNCE_DRAINING = `
+  UPDATE worker SET mode = 'draining', mode_since = now(), mode_by = NULL, mode_reason = NULL
+   WHERE account_id = $1 AND id = $2 AND agent_id = $3 AND mode <> 'draining'`;
+
+/** Changes nothing of a worker that drains already, whoever asked for it. */
+export async function announceDrainingRow(
+  database: Database,
+  { accountId, id: agentId }: Speaker,
+  workerId: string,
+): Promise<void> {
+  const values = [accountId, workerId, agentId];
+  await database.asAccount(accountId, (transaction) => transaction.query({ text: ANNOUNCE_DRAINING, values }));
 }
 
 const FORGET_BATCH = 500;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { assignabilityOf, isDarkAfter, lightsOf, type LightState, type Lights, type Signs } from './lights.policy.ts';
+import { exclusionOf, lightsOf, type Candidate, type Exclusion, type Lights, type Signs } from '../index.ts';
+import { isAssignable, isDarkAfter, type LightState } from './lights.policy.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 const WINDOWS = { presenceSeconds: 90, claimSeconds: 25, pingSeconds: 5 };
@@ -106,23 +107,45 @@ describe('the lights of a worker', () => {
   });
 });
 
-describe('whether a worker may be given work', () => {
-  const fine = { isTokenValid: true, mode: 'normal', isBusy: false };
-  it.each([
-    ['everything is fine', {}, fine, { assignable: true, excludedBy: null }],
-    ['it is busy', { slotsTaken: 1 }, { ...fine, isBusy: true }, { assignable: true, excludedBy: 'worker.busy' }],
-    ['it is offline', { lastSeenAt: ago(91) }, fine, { assignable: false, excludedBy: 'worker.offline' }],
+describe('which rule keeps runs from a worker', () => {
+  /** Each signs of life that differ, and what else does. */
+  type Situation = readonly [signs: Partial<Signs>, standing: Partial<Candidate>];
+  const of = ([signs, standing]: Situation): Candidate => ({
+    ...{ lost: null, isTokenValid: true, mode: 'normal', modeSince: null, busySince: null },
+    lights: lightsOf({ ...WELL, ...signs }, WINDOWS),
+    ...standing,
+  });
+  const excluded = (code: Exclusion['code'], since: Date | null, isEligible = false) => ({ code, since, isEligible });
+  const lost = { at: ago(7), rule: 'closed_by_worker' };
+  const busy = { busySince: ago(30) };
+  const as = (mode: Candidate['mode']): Partial<Candidate> => ({ mode, modeSince: ago(40) });
+  const yes = true;
+  const no = false;
+
+  it.each<[string, Situation, Exclusion | null, boolean]>([
+    ['everything is fine', [{}, {}], null, yes],
+    ['it is offline', [{ lastSeenAt: ago(91) }, {}], excluded('worker.offline', ago(1)), no],
+    ['it is lost, though it was just heard', [{}, { lost }], excluded('worker.offline', ago(7)), no],
+    ['its token is dead', [{}, { isTokenValid: false }], excluded('worker.token_revoked', null), no],
+    ['it does not claim', [{ lastClaimAt: ago(26) }, {}], excluded('worker.not_claiming', ago(1)), no],
+    ['it never claimed', [{ lastClaimAt: null }, {}], excluded('worker.not_claiming', ago(600)), no],
+    ['it is busy', [{}, busy], excluded('worker.busy', ago(30)), yes],
+    ['it is paused', [{}, as('paused')], excluded('worker.paused', ago(40)), no],
+    ['it is paused and busy', [{}, { ...as('paused'), ...busy }], excluded('worker.paused', ago(40)), no],
     [
-      'its token is dead',
-      {},
-      { ...fine, isTokenValid: false },
-      { assignable: false, excludedBy: 'worker.token_revoked' },
+      'it drains, so does not claim',
+      [{ lastClaimAt: ago(60) }, as('draining')],
+      excluded('worker.draining', ago(40)),
+      no,
     ],
-    ['it does not claim', { lastClaimAt: ago(26) }, fine, { assignable: false, excludedBy: 'worker.not_claiming' }],
-    ['it never claimed', { lastClaimAt: null }, fine, { assignable: false, excludedBy: 'worker.not_claiming' }],
-    ['it is paused', {}, { ...fine, mode: 'paused' }, { assignable: false, excludedBy: null }],
-    ['its channel is dark', { lastPongAt: ago(100) }, fine, { assignable: true, excludedBy: null }],
-  ] as const)('when %s', (_situation, signs, worker, expected) => {
-    expect(assignabilityOf(lightsOf({ ...WELL, ...signs }, WINDOWS), worker)).toEqual(expected);
+    ['it drains and is offline', [{ lastSeenAt: ago(91) }, as('draining')], excluded('worker.offline', ago(1)), no],
+    ['it is a lame duck', [{}, as('lame_duck')], excluded('worker.lame_duck', ago(40)), no],
+    ['it is a busy lame duck', [{}, { ...as('lame_duck'), ...busy }], excluded('worker.busy', ago(30)), no],
+    ['its channel is dark', [{ lastPongAt: ago(100) }, {}], excluded('worker.channel_stale', ago(95), true), yes],
+    ['its channel only hiccups', [{ lastPongAt: ago(15) }, {}], null, yes],
+  ])('F-33: when %s', (_situation, situation, exclusion, assignable) => {
+    const candidate = of(situation);
+    expect(exclusionOf(candidate)).toEqual(exclusion);
+    expect(isAssignable(candidate)).toBe(assignable);
   });
 });

@@ -65,24 +65,58 @@ export function lightsOf(signs: Signs, windows: Windows): Lights {
   };
 }
 
-/** Why a worker would not be given a run now, in the words of `explain`; null for one that would. */
-export type ExcludedBy = 'worker.offline' | 'worker.token_revoked' | 'worker.not_claiming' | 'worker.busy';
+export type Mode = 'normal' | 'draining' | 'paused' | 'lame_duck';
 
-export interface Assignability {
-  /** A busy worker is one too: it makes its agent reachable. */
-  readonly assignable: boolean;
-  readonly excludedBy: ExcludedBy | null;
+/** Why a worker would not be given a run now, in the words of `explain`. */
+export type ExcludedBy =
+  | 'worker.offline'
+  | 'worker.token_revoked'
+  | 'worker.draining'
+  | 'worker.paused'
+  | 'worker.not_claiming'
+  | 'worker.busy'
+  | 'worker.lame_duck'
+  | 'worker.channel_stale';
+
+/** What decides whether a worker is given runs, whatever the runs ask for. */
+export interface Candidate {
+  readonly lights: Lights;
+  /** By which rule of the worker protocol it is lost, and since when; null while it is not. */
+  readonly lost: { readonly at: Date; readonly rule: string } | null;
+  readonly isTokenValid: boolean;
+  readonly mode: Mode;
+  readonly modeSince: Date | null;
+  /** When its last slot was taken; null while one is free. */
+  readonly busySince: Date | null;
 }
 
-export function assignabilityOf(
-  lights: Lights,
-  worker: { readonly isTokenValid: boolean; readonly mode: string; readonly isBusy: boolean },
-): Assignability {
-  const { isTokenValid, mode, isBusy } = worker;
-  if (lights.process.state !== 'ok') return { assignable: false, excludedBy: 'worker.offline' };
-  if (!isTokenValid) return { assignable: false, excludedBy: 'worker.token_revoked' };
-  if (lights.claim.state !== 'ok') return { assignable: false, excludedBy: 'worker.not_claiming' };
-  return { assignable: mode === 'normal', excludedBy: isBusy ? 'worker.busy' : null };
+export interface Exclusion {
+  readonly code: ExcludedBy;
+  readonly since: Date | null;
+  /** It is given runs all the same: only doorbells do not reach it, its poll does. */
+  readonly isEligible: boolean;
+}
+
+/**
+ * The one rule that keeps runs from a worker: of several the one that lasts longest. Null when nothing does.
+ * A lame duck counts as excluded; that it is given what nobody else can take is for whoever knows the others.
+ */
+export function exclusionOf(candidate: Candidate): Exclusion | null {
+  const { lights, lost, isTokenValid, mode, modeSince, busySince } = candidate;
+  if (lost || lights.process.state !== 'ok') return excluded('worker.offline', lost?.at ?? lights.process.since);
+  if (!isTokenValid) return excluded('worker.token_revoked', null);
+  if (mode === 'draining' || mode === 'paused') return excluded(`worker.${mode}`, modeSince);
+  if (lights.claim.state !== 'ok') return excluded('worker.not_claiming', lights.claim.since);
+  if (busySince) return excluded('worker.busy', busySince);
+  if (mode === 'lame_duck') return excluded('worker.lame_duck', modeSince);
+  if (lights.channel.state !== 'down') return null;
+  return { code: 'worker.channel_stale', since: lights.channel.since, isEligible: true };
+}
+
+/** Whether its agent counts as reachable by it. A busy worker makes it so. */
+export function isAssignable(candidate: Candidate): boolean {
+  const exclusion = exclusionOf(candidate);
+  return candidate.mode === 'normal' && (!exclusion || exclusion.isEligible || exclusion.code === 'worker.busy');
 }
 
 /** Darkness is known only of a channel that was once answered on: some clients never answer a ping. */
@@ -146,6 +180,10 @@ function eventsLight({ now, runningSince, lastEventsAt }: Signs): Light {
 function closerOf({ channelClosedBy }: Signs): string {
   if (channelClosedBy === 'us') return 'the control plane';
   return channelClosedBy === 'worker' ? 'the worker’s side' : 'nobody knows whom';
+}
+
+function excluded(code: ExcludedBy, since: Date | null): Exclusion {
+  return { code, since, isEligible: false };
 }
 
 function ok(since: Date | null, lastAt: Date | null): Light {

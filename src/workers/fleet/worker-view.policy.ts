@@ -2,7 +2,15 @@ import type { z } from 'zod';
 import { wireTime } from '../../platform/clock/clock.ts';
 import type { WorkerDetail, WorkerView } from './fleet.contract.ts';
 import type { WorkerDetailRow, WorkerRow } from './fleet.store.ts';
-import { assignabilityOf, lightsOf, type Light, type Lights, type Windows } from './lights.policy.ts';
+import {
+  exclusionOf,
+  isAssignable,
+  lightsOf,
+  type Candidate,
+  type Light,
+  type Lights,
+  type Windows,
+} from './lights.policy.ts';
 
 type View = z.input<typeof WorkerView>;
 
@@ -10,23 +18,18 @@ type View = z.input<typeof WorkerView>;
 export function workerView(row: WorkerRow, windows: Windows): View {
   const taken = row.runs.filter(({ slot }) => slot !== null).length;
   const lights = lightsOf(signsOf(row, taken), windows);
-  const isBusy = taken >= row.max_concurrent;
-  const { assignable, excludedBy } = assignabilityOf(lights, {
-    isTokenValid: row.token_is_valid,
-    mode: row.mode,
-    isBusy,
-  });
-  const { generation, sdk_version, dialect, cluster_name, namespace, pod_name, mode, agent_id, agent_name } = row;
+  const candidate = candidateOf(row, lights, taken);
+  const { generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode, agent_id } = row;
   return {
     worker_id: row.id,
-    version: row.version ?? 'dev',
-    ...{ agent_id, agent_name, generation, sdk_version, dialect, cluster_name, namespace, pod_name, mode },
+    agent_name: row.agent_name,
+    ...{ agent_id, generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode },
     delivery: lights.channel.state === 'down' ? ['claim'] : ['channel', 'claim'],
     endpoint_url: null,
     state: lights.process.state === 'ok' ? 'online' : 'offline',
     lost: null,
-    assignable,
-    excluded_by: excludedBy,
+    assignable: isAssignable(candidate),
+    excluded_by: exclusionOf(candidate)?.code ?? null,
     presence: {
       last_seen_at: wireTime(row.last_seen_at),
       window_seconds: windows.presenceSeconds,
@@ -64,6 +67,18 @@ export function workerDetail(row: WorkerDetailRow, windows: Windows): z.input<ty
     },
     direct: { last_result: null, last_at: null },
     token: { state: tokenState(row), expires_at: timeOrNull(row.token_expires_at) },
+  };
+}
+
+function candidateOf(row: WorkerRow, lights: Lights, slotsTaken: number): Candidate {
+  const heldSince = row.runs.flatMap(({ slot, since }) => (slot === null ? [] : [Date.parse(since)]));
+  return {
+    lights,
+    lost: null,
+    isTokenValid: row.token_is_valid,
+    mode: row.mode,
+    modeSince: row.mode_since,
+    busySince: slotsTaken < row.max_concurrent ? null : new Date(Math.max(...heldSince)),
   };
 }
 

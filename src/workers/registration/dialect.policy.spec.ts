@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { dialectOf, slotsOf } from './dialect.policy.ts';
+import { dialectOf, offersOf, slotsOf } from './dialect.policy.ts';
 
 const USE_CASES = { agent_card: { use_cases: [{ slug: 'sample_run' }] } };
 
@@ -45,5 +45,27 @@ describe('the dialect of a worker', () => {
     [1_000_000, {}, 100],
   ])('has as many slots as it says, within reason: frame %p, manifest %p', (inFrame, manifest, slots) => {
     expect(slotsOf(inFrame, manifest)).toBe(slots);
+  });
+});
+
+describe('what a worker offers', () => {
+  const NOTHING = { version: 'dev', labels: {}, canReplay: false };
+  it.each([
+    ['nothing is said', {}, NOTHING],
+    ['nothing is meant', { version: '', labels: null, agent_card: { capabilities: { replay: [] } } }, NOTHING],
+    ['nonsense is said', { version: 7, labels: ['gpu'], agent_card: { capabilities: { replay: 'all' } } }, NOTHING],
+    ['a version', { version: '1.4.0' }, { ...NOTHING, version: '1.4.0' }],
+    [
+      'labels, of which only text counts',
+      { labels: { zone: 'eu', gpu: true, cores: 4, tier: '' } },
+      { ...NOTHING, labels: { zone: 'eu', tier: '' } },
+    ],
+    [
+      'what it answers from a recording',
+      { agent_card: { capabilities: { replay: ['every_tool'] } } },
+      { ...NOTHING, canReplay: true },
+    ],
+  ])('when %s', (_fact, manifest, offers) => {
+    expect(offersOf(manifest)).toEqual(offers);
   });
 });

@@ -30,3 +30,24 @@ export function slotsOf(inFrame: number | null | undefined, manifest: JsonObject
   const said = inFrame ?? manifest['max_concurrent'];
   return typeof said === 'number' && Number.isInteger(said) ? Math.min(Math.max(said, 1), MOST_SLOTS) : 1;
 }
+
+/** What runs may ask of a worker. */
+export interface Offers {
+  readonly version: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** It answers tool calls from a recording where its input asks for that. */
+  readonly canReplay: boolean;
+}
+
+/** Labels that are no text are left out. A worker without a version is `dev`, as the SDK calls it. */
+export function offersOf(manifest: JsonObject): Offers {
+  const { version, labels, agent_card: card } = manifest;
+  const pairs = isJsonObject(labels) ? Object.entries(labels).filter(([, value]) => typeof value === 'string') : [];
+  const capabilities = isJsonObject(card) ? card['capabilities'] : undefined;
+  const replay = isJsonObject(capabilities) ? capabilities['replay'] : undefined;
+  return {
+    version: typeof version === 'string' && version !== '' ? version : 'dev',
+    labels: Object.fromEntries(pairs) as Record<string, string>,
+    canReplay: Array.isArray(replay) && replay.length > 0,
+  };
+}

@@ -8,7 +8,7 @@ import { Fault, InputInvalid, invalid } from '../../platform/faults/faults.ts';
 import { depthOf, problemsOf, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Presence } from '../presence/presence.service.ts';
-import { dialectOf, slotsOf } from './dialect.policy.ts';
+import { dialectOf, offersOf, slotsOf } from './dialect.policy.ts';
 import {
   WorkerIdTaken,
   type acknowledgeAction,
@@ -114,6 +114,7 @@ export class WorkerRegistration {
       slots,
       dialect: dialectOf(manifest),
       sdkVersion,
+      offers: offersOf(manifest),
     };
     const registered = await registerWorkerRow(ctx, worker);
     if (!registered) throw WorkerIdTaken();

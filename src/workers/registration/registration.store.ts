@@ -1,6 +1,6 @@
 import { writeJson, type JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
-import type { Dialect } from './dialect.policy.ts';
+import type { Dialect, Offers } from './dialect.policy.ts';
 
 export interface NewWorker {
   readonly id: string;
@@ -10,6 +10,7 @@ export interface NewWorker {
   readonly dialect: Dialect;
   readonly sdkVersion: string | null;
   readonly slots: number;
+  readonly offers: Offers;
 }
 
 /** Who only opened a channel or sent a frame under an id has no claim to it. */
@@ -18,12 +19,13 @@ const DROP_STRANGER = `
 /** A process that registers starts afresh, also under an id that was there before. */
 const REGISTER = `
   INSERT INTO worker (account_id, id, agent_id, token_id, claimed_handle, generation, manifest, dialect, sdk_version, max_concurrent,
-                      registered_at, last_seen_at, last_path)
-  VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, now(), now(), 'frame')
+                      version, labels, can_replay, registered_at, last_seen_at, last_path)
+  VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, $12::jsonb, $13, now(), now(), 'frame')
   ON CONFLICT (account_id, id) DO UPDATE SET
     token_id = excluded.token_id, token_revoked_at = NULL, claimed_handle = excluded.claimed_handle, generation = excluded.generation,
     manifest = excluded.manifest, dialect = excluded.dialect, sdk_version = excluded.sdk_version, max_concurrent = excluded.max_concurrent,
-    mode = 'normal', registered_at = now(), last_seen_at = greatest(worker.last_seen_at, now()), last_path = 'frame',
+    version = excluded.version, labels = excluded.labels, can_replay = excluded.can_replay,
+    mode = 'normal', mode_since = NULL, mode_by = NULL, mode_reason = NULL, registered_at = now(), last_seen_at = greatest(worker.last_seen_at, now()), last_path = 'frame',
     health = NULL, models = '[]', config = '{}', refused_frames = '[]'
   WHERE worker.agent_id = excluded.agent_id
   RETURNING last_seen_at`;
@@ -38,7 +40,9 @@ export interface RegisteredWorker {
 export async function registerWorkerRow(ctx: OpContext, worker: NewWorker): Promise<RegisteredWorker | undefined> {
   const { accountId, id: agentId, credentialId } = ctx.actor;
   const { id, claimedHandle, generation, manifest, dialect, sdkVersion, slots } = worker;
-  const values = [credentialId, claimedHandle, generation, writeJson(manifest), dialect, sdkVersion, slots];
+  const { version, labels, canReplay } = worker.offers;
+  const said = [credentialId, claimedHandle, generation, writeJson(manifest), dialect, sdkVersion, slots];
+  const values = [...said, version, JSON.stringify(labels), canReplay];
   const [strangers, [row]] = await Promise.all([
     ctx.sql(DROP_STRANGER, [accountId, id, agentId]),
     ctx.sql<{ last_seen_at: Date }>(REGISTER, [accountId, id, agentId, ...values]),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Sweeper } from '../../../src/platform/sweep/sweep.ts';
-import { Presence } from '../../../src/workers/index.ts';
+import { Fleet, Presence } from '../../../src/workers/index.ts';
 import { startApp, type Json, type RunningApp } from '../../support/app.ts';
 import { eventually } from '../../support/rest.ts';
 import { StubWorker } from '../../support/stub-worker.ts';
@@ -66,7 +66,11 @@ describe('the lights of a real worker', () => {
     channel.close();
     await eventually(async () => expect(states(await show(worker))).toEqual({ ...lit, channel: 'down' }));
     expect((await show(worker)).channel.closed_by).toBe('worker');
-    expect(await show(worker)).toMatchObject({ assignable: true, delivery: ['claim'] });
+    expect(await show(worker)).toMatchObject({
+      assignable: true,
+      excluded_by: 'worker.channel_stale',
+      delivery: ['claim'],
+    });
   });
 
   it('is online and cannot be assigned while it does not ask for work', async () => {
@@ -109,9 +113,27 @@ describe('the lights of a real worker', () => {
     expect(await show(worker)).toMatchObject({
       runs: [],
       slots: { busy: 0 },
-      excluded_by: null,
+      excluded_by: 'worker.channel_stale', // it has opened none
       lights: { events: { state: 'unused' } },
     });
+  });
+
+  it('Q-15: drains once it says so, at its own word, until it registers again', async () => {
+    const worker = await registered('leaving');
+    await tell(worker, 'run_claim');
+    const mode = async () =>
+      (await app.database.query(`SELECT mode, mode_since, mode_by FROM worker WHERE id = $1`, [worker.id]))[0];
+    const { agent_id: id } = await show(worker);
+    const leave = () =>
+      app.nest.get(Fleet).announceDraining({ accountId: account.accountId, id, credentialId: '' }, worker.id);
+    await leave();
+    const drained = await mode();
+    expect(drained).toEqual({ mode: 'draining', mode_since: expect.any(Date), mode_by: null });
+    expect(await show(worker)).toMatchObject({ mode: 'draining', assignable: false, excluded_by: 'worker.draining' });
+    await leave();
+    expect(await mode()).toEqual(drained);
+    await register(worker, manifestOf('leaving'));
+    expect(await mode()).toEqual({ mode: 'normal', mode_since: null, mode_by: null });
   });
 
   it('is excluded when its token is dead, and marked when the fact arrives', async () => {

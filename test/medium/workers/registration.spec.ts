@@ -21,7 +21,7 @@ async function show(workerId: string) {
 }
 
 async function row(workerId: string) {
-  const [found] = await app.database.query(`SELECT *, xmin::text AS version FROM worker WHERE id = $1`, [workerId]);
+  const [found] = await app.database.query(`SELECT *, xmin::text AS revision FROM worker WHERE id = $1`, [workerId]);
   return found;
 }
 
@@ -143,7 +143,13 @@ describe('register', () => {
 
   it('again under the same id starts afresh', async () => {
     const worker = await workerOf('again', 'again-id');
-    await register(worker, manifestOf('again'), { max_concurrent: 3 });
+    const card = { name: 'again', capabilities: { replay: ['every_tool'] } };
+    const manifest = manifestOf('again', { version: '2.1.0', labels: { zone: 'eu', gpu: true }, agent_card: card });
+    await register(worker, manifest, { max_concurrent: 3 });
+    expect(await row('again-id')).toMatchObject({ version: '2.1.0', labels: { zone: 'eu' }, can_replay: true });
+    await app.database.query(
+      `UPDATE worker SET mode = 'paused', mode_since = now(), mode_by = 'prn_x', mode_reason = 'noisy' WHERE id = 'again-id'`,
+    );
     await tell(worker, 'run_claim');
     await tell(worker, 'health_report', { ok: true, detail: 'fine' });
     expect((await show('again-id')).json).toMatchObject({
@@ -156,6 +162,11 @@ describe('register', () => {
       slots: { total: 1 },
       lights: { claim: { state: 'down' } },
       health: null,
+      mode: 'normal',
+    });
+    expect(await row('again-id')).toMatchObject({
+      ...{ version: '1.0.0', labels: {}, can_replay: false },
+      ...{ mode: 'normal', mode_since: null, mode_by: null, mode_reason: null },
     });
   });
 });
