@@ -8,6 +8,8 @@ import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
 import { EventIntake } from './events/intake.service.ts';
 import { Patience } from './events/patience.service.ts';
+import { LateController } from './late/late.controller.ts';
+import { LateRecords } from './late/late.service.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
 import { StreamController } from './stream/stream.controller.ts';
@@ -15,8 +17,8 @@ import { RunStreams } from './stream/stream.service.ts';
 
 @Module({
   imports: [IdentityModule, RunsModule, WorkersModule],
-  controllers: [EventsController, SpansController, ArtifactsController, StreamController],
-  providers: [EventIntake, Patience, RunEvents, Spans, Artifacts, RunStreams],
+  controllers: [EventsController, SpansController, ArtifactsController, LateController, StreamController],
+  providers: [EventIntake, Patience, RunEvents, Spans, Artifacts, LateRecords, RunStreams],
   exports: [RunStreams],
 })
 export class EvidenceModule {}

@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/index.ts';
+import { AttemptsController } from './attempts/attempts.controller.ts';
+import { RunAttempts } from './attempts/attempts.service.ts';
 import { LifecycleController } from './lifecycle/lifecycle.controller.ts';
 import { RunLifecycle } from './lifecycle/lifecycle.service.ts';
 import { RunMoves } from './moves/moves.service.ts';
@@ -7,8 +9,8 @@ import { RunWatch } from './watch/watch.service.ts';
 
 @Module({
   imports: [AgentsModule],
-  controllers: [LifecycleController],
-  providers: [RunLifecycle, RunMoves, RunWatch],
+  controllers: [LifecycleController, AttemptsController],
+  providers: [RunLifecycle, RunMoves, RunWatch, RunAttempts],
   exports: [RunLifecycle, RunMoves, RunWatch],
 })
 export class RunsModule {}

@@ -5,6 +5,7 @@ import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
 import { completeRun, failRun, startRun } from '../../src/dispatch/reports/reports.contract.ts';
 import { getArtifact, listArtifacts } from '../../src/evidence/artifacts/artifacts.contract.ts';
 import { addMessage, ingestEvents, listEvents, takeEvents } from '../../src/evidence/events/events.contract.ts';
+import { listLate } from '../../src/evidence/late/late.contract.ts';
 import { getSpan, listSpans } from '../../src/evidence/spans/spans.contract.ts';
 import { streamRun } from '../../src/evidence/stream/stream.contract.ts';
 import { invokeAgent } from '../../src/entry/invoke/invoke.contract.ts';
@@ -24,6 +25,7 @@ import { docsPage, healthz, openApiDocument, readyz } from '../../src/platform/h
 import type { InputParts } from '../../src/platform/operation/input.ts';
 import type { Operation } from '../../src/platform/operation/operation.ts';
 import type { Output } from '../../src/platform/operation/output.ts';
+import { listAttempts } from '../../src/runs/attempts/attempts.contract.ts';
 import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle/lifecycle.contract.ts';
 import { openChannel, pong } from '../../src/workers/channel/channel.contract.ts';
 import { getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
@@ -125,6 +127,9 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     body: { reason: 'no longer needed' },
   })),
 
+  sample(listAttempts, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+  })),
   sample(listWorkers, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle } })),
   sample(getWorker, async (tenant) => ({ path: { worker_id: (await tenant.agent()).workerId } })),
 
@@ -228,6 +233,10 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     query: { after: 0, limit: 50 },
   })),
   sample(listSpans, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+    query: { limit: 50 },
+  })),
+  sample(listLate, async (tenant) => ({
     path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
     query: { limit: 50 },
   })),

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../platform/json/json.ts';
 import type { LogRow } from './log.store.ts';
 
 /** An event as readers see it: as it was stored, and what we know of it beside. */
-export function toEventView({ event, seq, at, attempt, stream_seq, altered, truncated }: LogRow): JsonObject {
+export function toEventView(row: Omit<LogRow, 'type' | 'is_status'>): JsonObject {
+  const { event, seq, at, attempt, stream_seq, altered, truncated } = row;
   return {
     ...event,
     seq,
