@@ -69,6 +69,7 @@ export const takeEvents = operation({
   capability: workerToken,
   audit: OWN_RECORD,
   evidence: true,
+  bulk: true,
   input: {
     path: WorkerPath,
     body: z.object({ events: z.array(z.unknown()).min(1), attempt: z.int().nullish() }),
@@ -85,6 +86,7 @@ export const ingestEvents = operation({
   capability: workerToken,
   audit: OWN_RECORD,
   evidence: true,
+  bulk: true,
   bodyLimit: 'frame',
   input: {
     path: RunPath,
@@ -115,6 +117,7 @@ export const addMessage = operation({
   capability: workerToken,
   audit: OWN_RECORD,
   evidence: true,
+  bulk: true,
   input: {
     path: RunPath,
     body: z

@@ -248,6 +248,24 @@ export const SETTINGS = {
     '2',
     'How often the sweeps behind doorbells, cancels and unreachable agents look.',
   ),
+  turnWaitSeconds: setting(
+    'SIGNALBOX_TURN_WAIT_SECONDS',
+    seconds(0.05, 60),
+    '5',
+    'How long a call may wait for its turn under overload before it is refused.',
+  ),
+  eventsWaitSeconds: setting(
+    'SIGNALBOX_EVENTS_WAIT_SECONDS',
+    seconds(0.05, 25),
+    '10',
+    'How long a frame of events may wait for its turn; the worker SDK waits 30 s for an answer and sends events once.',
+  ),
+  waitingPerAccount: setting(
+    'SIGNALBOX_WAITING_PER_ACCOUNT',
+    whole(1, 100_000),
+    '200',
+    'How many calls of one account may wait for their turn on one replica; more are answered 429.',
+  ),
   drainSeconds: setting(
     'SIGNALBOX_DRAIN_SECONDS',
     seconds(0.1, 60),

@@ -1,9 +1,9 @@
 import { isNativeError } from 'node:util/types';
 import { Prisma } from '../../../generated/prisma/client.ts';
 
-/** The database cannot be reached, is full, or is going down: nothing is wrong with the request. */
+/** The database cannot be reached, is full, is going down, or has no turn for us: nothing is wrong with the request. */
 const OUTAGE =
-  /^(08...|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|P1001|P1002|P1017|P2024)$/;
+  /^(08...|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|P1001|P1002|P1017|P2024|database\.busy|overload\.account)$/;
 const OUTAGE_MESSAGE =
   /Connection terminated|timeout exceeded when trying to connect|server closed the connection|not queryable/i;
 const CONFLICT = /^(40001|40P01|P2034)$/;

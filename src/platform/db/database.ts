@@ -2,7 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import type net from 'node:net';
 import pg from 'pg';
 import type { PrismaClient } from '../../../generated/prisma/client.ts';
+import { CONFIG, readConfig } from '../config/config.ts';
+import type { FairGate } from '../overload/fair-gate.ts';
 import { openBoundPrisma } from './bound-prisma.ts';
+import { APP_CONNECTIONS, openDoor, type Errand, type Waits } from './door.ts';
 import { assertWalled } from './session-check.ts';
 import { Transaction, prepared, type Mode, type Statement } from './transaction.ts';
 
@@ -11,8 +14,6 @@ export const DATABASE_URL = Symbol('DATABASE_URL');
 
 const APP_ROLE = 'signalbox_app';
 const SYSTEM_ROLE = 'signalbox_system';
-/** PostgreSQL takes 100 connections by default, shared by all replicas: 10 + 4 + 1 listener + 1 maintenance a replica. */
-const APP_CONNECTIONS = 10;
 const SYSTEM_CONNECTIONS = 4;
 
 /** The only door to the database. DATABASE_URL belongs to the owner; no session of ours acts as the owner. */
@@ -22,8 +23,10 @@ export class Database {
   readonly prisma: PrismaClient = openBoundPrisma();
   private readonly app: pg.Pool;
   private readonly system: pg.Pool;
+  private readonly door: FairGate<Errand>;
 
-  constructor(@Inject(DATABASE_URL) connectionString: string) {
+  constructor(@Inject(DATABASE_URL) connectionString: string, @Inject(CONFIG) waits: Waits = readConfig({})) {
+    this.door = openDoor(waits);
     this.app = openPool(connectionString, APP_ROLE, APP_CONNECTIONS);
     this.system = openPool(connectionString, SYSTEM_ROLE, SYSTEM_CONNECTIONS);
   }
@@ -33,9 +36,14 @@ export class Database {
     await Promise.all([assertWalled(this.app, APP_ROLE), assertWalled(this.system, SYSTEM_ROLE)]);
   }
 
-  /** Begins a transaction that sees the rows of one account. The runner calls this; services get theirs in `ctx`. */
-  begin(accountId: string, mode: Mode): Promise<Transaction> {
-    return Transaction.begin(this.app, mode, ['app.account', accountId]);
+  /**
+   * Begins a transaction that sees the rows of one account, when it is the account's turn. The runner calls this; services
+   * get theirs in `ctx`.
+   * @throws Fault 429 `overload.account` or 503 `database.busy`.
+   */
+  async begin(accountId: string, mode: Mode, errand: Errand = 'work', isGone?: () => boolean): Promise<Transaction> {
+    const leave = await this.door.enter({ account: accountId, lane: errand, isGone });
+    return Transaction.begin(this.app, mode, ['app.account', accountId], leave);
   }
 
   /** Runs work that belongs to no account (a sweep, a delivery). Its purpose shows in `pg_stat_activity`. */
@@ -53,8 +61,9 @@ export class Database {
     accountId: string,
     work: (transaction: Transaction) => Promise<T>,
     mode: Mode = 'write',
+    errand: Errand = 'work',
   ): Promise<T> {
-    const transaction = await this.begin(accountId, mode);
+    const transaction = await this.begin(accountId, mode, errand);
     return complete(transaction, () => work(transaction));
   }
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import type { Leave } from '../overload/fair-gate.ts';
 import { isOutage } from './database-errors.ts';
 
 /** A statement with its parameters. The text is fixed: it is prepared once per connection. */
@@ -55,18 +56,39 @@ export class Transaction {
   private readonly pool: pg.Pool;
   private readonly client: pg.PoolClient;
   private readonly mode: Mode;
+  private readonly leave: Leave | undefined;
 
-  private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, setting: readonly [string, string]) {
+  private constructor(
+    pool: pg.Pool,
+    client: pg.PoolClient,
+    mode: Mode,
+    setting: readonly [string, string],
+    leave: Leave | undefined,
+  ) {
     this.pool = pool;
     this.client = client;
     this.mode = mode;
+    this.leave = leave;
     this.entered = client.query<{ xid?: string }>(beginning(mode, setting)).then(numberIn);
     this.entered.catch(() => {}); // COMMIT asks for it
   }
 
-  /** Begins, with `setting` set until the end. Does not wait for the answer: the first statement travels with it. */
-  static async begin(pool: pg.Pool, mode: Mode, setting: readonly [name: string, value: string]): Promise<Transaction> {
-    return new Transaction(pool, await pool.connect(), mode, setting);
+  /**
+   * Begins, with `setting` set until the end. Does not wait for the answer: the first statement travels with it. `leave` is
+   * called once the client is given back.
+   */
+  static async begin(
+    pool: pg.Pool,
+    mode: Mode,
+    setting: readonly [name: string, value: string],
+    leave?: Leave,
+  ): Promise<Transaction> {
+    try {
+      return new Transaction(pool, await pool.connect(), mode, setting, leave);
+    } catch (error) {
+      leave?.();
+      throw error;
+    }
   }
 
   get isOpen(): boolean {
@@ -94,7 +116,7 @@ export class Transaction {
     const settled = await Promise.allSettled([this.entered, ...answers]);
     const failure = settled.find((answer) => answer.status === 'rejected');
     if (failure) return this.afterFailure(failure.reason);
-    this.client.release();
+    this.release();
     const end = settled.at(-1) as PromiseFulfilledResult<pg.QueryResult>;
     // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed, and calls that a success.
     if (end.value.command !== 'COMMIT')
@@ -105,18 +127,24 @@ export class Transaction {
     this.open = false;
     try {
       await this.client.query('ROLLBACK');
-      this.client.release();
+      this.release();
     } catch (error) {
-      this.client.release(asError(error)); // also ends the connection
+      this.release(asError(error));
     }
+  }
+
+  /** With an error, also ends the connection. */
+  private release(error?: Error): void {
+    this.client.release(error);
+    this.leave?.();
   }
 
   private async afterFailure(reason: unknown): Promise<void> {
     if (!isOutage(reason)) {
-      this.client.release();
+      this.release();
       throw reason;
     }
-    this.client.release(asError(reason));
+    this.release(asError(reason));
     const entered = await this.entered.then(
       (xid) => ({ xid }),
       () => undefined,

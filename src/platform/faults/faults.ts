@@ -104,6 +104,16 @@ export const DatabaseUnavailable = fault(
   'unavailable',
   'The database is away; nothing was changed',
 );
+export const DatabaseBusy = fault(
+  'database.busy',
+  'unavailable',
+  'The database had no turn for this in time; nothing was changed',
+);
+export const OverloadAccount = fault(
+  'overload.account',
+  'limited',
+  'Too many calls of this account wait already; nothing was changed',
+);
 export const OutcomeUnclear = fault(
   'outcome.unknown',
   'unavailable',

@@ -51,6 +51,7 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
       requestId: request.id,
       traceparent: request.headers['traceparent']?.toString(),
       headers,
+      isGone: () => request.socket.destroyed,
     };
     const result = await this.runner.run(op, handle, call);
     for (const [name, value] of headers) void reply.header(name, value);

@@ -11,7 +11,7 @@ import type { AlteredPlace } from '../json/json.ts';
 import { Log, describeError } from '../log/log.ts';
 import { factRows } from '../outbox/outbox.ts';
 import type { Actor } from './actor.ts';
-import type { AuditEntry, FrameEnvelope, OpContext } from './operation.ts';
+import { errandOf, type AuditEntry, type FrameEnvelope, type OpContext } from './operation.ts';
 import type { AuditTrail, Deed, Fact } from './ports.ts';
 
 const log = new Log('operation');
@@ -87,7 +87,10 @@ export class Attempt implements OpContext {
       for (const statement of inner.evidence()) await transaction.query(statement);
       return worked;
     };
-    const result = await this.database.asAccount(this.actor.accountId, evident, mode);
+    const { op } = this.call.deed;
+    // What runs after a commit is not refused for the number of those who wait: its caller would take it for undone.
+    const errand = op.transaction === 'none' ? errandOf(op, this.actor) : 'work';
+    const result = await this.database.asAccount(this.actor.accountId, evident, mode, errand);
     this.note(inner.notes);
     inner.poke();
     return result;

@@ -1,5 +1,6 @@
 import type { Prisma } from '../../../generated/prisma/client.ts';
 import type { FaultType } from '../faults/faults.ts';
+import type { Errand } from '../db/door.ts';
 import type { Mode } from '../db/transaction.ts';
 import type { AlteredPlace } from '../json/json.ts';
 import type { Actor } from './actor.ts';
@@ -80,6 +81,8 @@ interface Declaration<Parts extends InputParts, Declared extends Output> {
   readonly bodyLimit?: 'body' | 'run' | 'frame';
   /** The body is evidence: what cannot be stored as sent is altered and marked, never refused (contract.md C13). */
   readonly evidence?: true;
+  /** Comes in floods: it gets a part of what its account may use at once, and the account's other work goes beside it. */
+  readonly bulk?: true;
 }
 
 /** In one transaction: read-only, unless the read itself is put on record. */
@@ -179,6 +182,13 @@ export function isRead(op: Operation): boolean {
 /** The audit specification of an operation that leaves rows. */
 export function auditOf(op: Operation): AuditSpec | undefined {
   return op.audit && 'action' in op.audit ? op.audit : undefined;
+}
+
+/** What the transactions of an operation are, as far as their turn at the database goes. */
+export function errandOf(op: Operation, actor: Actor): Errand {
+  if (op.bulk) return op.frame ? 'frames' : 'ingest';
+  if (actor.kind === 'agent') return 'work';
+  return isRead(op) ? 'read' : 'call';
 }
 
 /** The area that an operation belongs to: the first part of its id. */

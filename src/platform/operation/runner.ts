@@ -10,6 +10,7 @@ import {
   InputInvalid,
   InternalFault,
   OutcomeUnclear,
+  OverloadAccount,
   fault,
   type FaultType,
 } from '../faults/faults.ts';
@@ -21,7 +22,7 @@ import { Attempt, type Circumstances } from './attempt.ts';
 import { answerRow, answeredBefore, checkIdempotencyKey, fingerprintOf, type RepeatableDeed } from './idempotency.ts';
 import { parseParts, type OperationInput, type RawInput } from './input.ts';
 import { Later } from './later.ts';
-import { areaOf, isRead, type FrameEnvelope, type Handler, type Operation } from './operation.ts';
+import { areaOf, errandOf, isRead, type FrameEnvelope, type Handler, type Operation } from './operation.ts';
 import { schemaOf } from './output.ts';
 import { AuditTrail, Decider, Identifier, type Deed, type Presented } from './ports.ts';
 
@@ -43,6 +44,8 @@ export interface Call {
   readonly frame?: FrameEnvelope | undefined;
   /** Filled by the operation: headers of the answer. */
   readonly headers: Map<string, string>;
+  /** Whether the caller has hung up: what has not begun by then need not begin. */
+  readonly isGone?: () => boolean;
 }
 
 /** A call whose caller is known and whose input is read. */
@@ -50,11 +53,12 @@ interface ReadyDeed extends RepeatableDeed {
   readonly input: OperationInput;
   readonly handle: Handler;
   readonly call: Circumstances;
+  readonly isGone: (() => boolean) | undefined;
 }
 
 const ATTEMPTS = 3;
 /** The runner itself may raise these; an operation need not declare them. */
-const OWN = /^(auth|access|account|input|idempotency|database|outcome|server)\./;
+const OWN = /^(auth|access|account|input|idempotency|database|outcome|overload|server)\./;
 
 /** Turns declarations into behaviour. Every protocol calls `run`; none decides anything itself. */
 @Injectable()
@@ -110,7 +114,8 @@ export class OperationRunner {
       const deed: Deed = { ...unread, input: parsed.input };
       const circumstances = { deed, now: this.clock.now(), traceparent, frame, altered, headers };
       const fingerprint = (): Buffer => fingerprintOf([call.input.path, value]);
-      return { ...deed, input: parsed.input, handle, call: circumstances, idempotencyKey, fingerprint };
+      const { isGone } = call;
+      return { ...deed, input: parsed.input, handle, call: circumstances, isGone, idempotencyKey, fingerprint };
     } catch (error) {
       return refuse(error);
     }
@@ -160,8 +165,9 @@ export class OperationRunner {
   }
 
   private async inTransaction(deed: ReadyDeed, attempt: Attempt): Promise<unknown> {
-    const { op, actor, handle, input } = deed;
-    const transaction = await this.database.begin(actor.accountId, isRead(op) && !op.audit ? 'read' : 'write');
+    const { op, actor, handle, input, isGone } = deed;
+    const mode = isRead(op) && !op.audit ? 'read' : 'write';
+    const transaction = await this.database.begin(actor.accountId, mode, errandOf(op, actor), isGone);
     try {
       const { result, last } = await transaction.around(async () => {
         const earlier = await answeredBefore(transaction, deed);
@@ -205,6 +211,7 @@ export class OperationRunner {
   /** What was refused or failed is evidence too. */
   private async record(deed: Deed, error: unknown, outcome: 'refused' | 'failed'): Promise<void> {
     const { code, problems, type } = this.toFault(error, deed.op);
+    if (code === OverloadAccount.code) return; // it would add to the load, and nothing happened
     if (type.kind === 'unavailable' && code !== OutcomeUnclear.code) return; // there is nowhere to write it, and nothing happened
     const at = problems.length > 0 ? { at: problems.map(({ loc }) => loc.join('.')) } : {};
     await this.trail.record(deed, code === OutcomeUnclear.code ? 'unknown' : outcome, { code, ...at });

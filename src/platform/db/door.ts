@@ -1,0 +1,43 @@
+import type { Config } from '../config/config.ts';
+import { DatabaseBusy, OverloadAccount } from '../faults/faults.ts';
+import { FairGate } from '../overload/fair-gate.ts';
+
+/**
+ * What a transaction is for, as far as its turn at the database goes.
+ * - `work`: what moves runs: claims, starts, reports and other signs of workers, and what the program does by itself
+ * - `call`: what callers change
+ * - `read`: what callers look at
+ * - `ingest`: evidence whose sender can send it again
+ * - `frames`: evidence that is sent once
+ */
+export type Errand = 'work' | 'call' | 'read' | 'ingest' | 'frames';
+
+/** PostgreSQL takes 100 connections by default, shared by all replicas: 10 + 4 + 1 listener + 1 maintenance a replica. */
+export const APP_CONNECTIONS = 10;
+/** Two connections are always left for whoever comes next, so that it waits for nobody. */
+const PER_ACCOUNT = 8;
+/** Half of an account's part: neither its ingest nor its lists, both slow, keep it from its other errands. */
+const SLOW = 4;
+/** Those who move runs are as many as there are workers, each with one or two requests. */
+const WORKERS_A_CALLER = 20;
+
+/** What says how long and how many may wait. */
+export type Waits = Pick<Config, 'turnWaitSeconds' | 'eventsWaitSeconds' | 'waitingPerAccount'>;
+
+/** The gate before the connections of accounts. */
+export function openDoor({ turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting }: Waits): FairGate<Errand> {
+  const waitMs = turnWaitSeconds * 1_000;
+  return new FairGate<Errand>({
+    capacity: APP_CONNECTIONS,
+    perAccount: PER_ACCOUNT,
+    lanes: {
+      work: { most: PER_ACCOUNT, waiting: waiting * WORKERS_A_CALLER, waitMs },
+      call: { most: PER_ACCOUNT, waiting, waitMs },
+      read: { most: SLOW, waiting, waitMs },
+      frames: { most: SLOW, waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000 },
+      ingest: { most: SLOW, waiting, waitMs },
+    },
+    full: OverloadAccount,
+    late: DatabaseBusy,
+  });
+}
