@@ -1,11 +1,15 @@
 import { Module } from '@nestjs/common';
+import { PolicyController } from './policy/policy.controller.ts';
+import { AgentPolicies } from './policy/policy.service.ts';
+import { QueueController } from './queue/queue.controller.ts';
+import { AgentQueues } from './queue/queue.service.ts';
 import { InputChecks } from './registry/input-checks.service.ts';
 import { RegistryController } from './registry/registry.controller.ts';
 import { AgentRegistry } from './registry/registry.service.ts';
 
 @Module({
-  controllers: [RegistryController],
-  providers: [AgentRegistry, InputChecks],
+  controllers: [RegistryController, PolicyController, QueueController],
+  providers: [AgentRegistry, InputChecks, AgentPolicies, AgentQueues],
   exports: [AgentRegistry],
 })
 export class AgentsModule {}

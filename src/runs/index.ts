@@ -2,7 +2,7 @@ export { RunsModule } from './runs.module.ts';
 export { RunLifecycle } from './lifecycle/lifecycle.service.ts';
 export { RunMoves } from './moves/moves.service.ts';
 export { RunWatch } from './watch/watch.service.ts';
-export { RunNotFound } from './lifecycle/lifecycle.faults.ts';
+export { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle/lifecycle.faults.ts';
 export { RunId, RunMessageResponse, RunStatusName, RunUsage, runRequest } from './lifecycle/lifecycle.contract.ts';
 export { toSummary } from './lifecycle/lifecycle.policy.ts';
 export { isTerminal, type RunStatus } from './lifecycle/lifecycle.states.ts';

@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import { getPolicy, putPolicy } from '../../src/agents/policy/policy.contract.ts';
+import { drainQueue, getQueue, pauseQueue, resumeQueue } from '../../src/agents/queue/queue.contract.ts';
 import { getAgent, listAgents } from '../../src/agents/registry/registry.contract.ts';
 import { listAudit } from '../../src/audit/queries/queries.contract.ts';
 import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
@@ -111,6 +113,27 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
 
   sample(listAgents, async () => ({ query: { include_archived: true } })),
   sample(getAgent, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
+
+  sample(getPolicy, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
+  sample(putPolicy, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id },
+    body: {
+      retry: { on: ['worker_lost' as const], max_attempts: 3 },
+      queue_ttl_seconds: 600,
+      max_queued_runs: 50,
+      base_version: 0,
+    },
+  })),
+  sample(getQueue, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
+  sample(pauseQueue, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id },
+    body: { reason: 'a look at it' },
+  })),
+  sample(drainQueue, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id }, body: null })),
+  sample(resumeQueue, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id },
+    body: { reason: 'all is well' },
+  })),
 
   sample(createRun, async (tenant) => ({
     body: {

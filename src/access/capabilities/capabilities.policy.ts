@@ -11,6 +11,11 @@ export interface CapabilitySpec {
 /** Every capability that an operation of this build asks for, and no other. */
 export const CAPABILITIES = {
   'agent.read': { area: 'agents', allows: 'See agents, their versions and who works for them', sensitivity: 'low' },
+  'agent.update': {
+    area: 'agents',
+    allows: 'Change an agent’s policy, and pause, drain and resume its queue',
+    sensitivity: 'high',
+  },
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },
   'run.read': { area: 'runs', allows: 'See runs and everything on their record', sensitivity: 'medium' },
   'run.cancel': { area: 'runs', allows: 'Cancel runs', sensitivity: 'medium' },

@@ -24,7 +24,7 @@ describe('the scopes of a key', () => {
     { scopes: ['runs:read'], left: ['run.read'] },
     { scopes: ['runs:write'], left: ['run.read', 'run.cancel'] },
     { scopes: ['agents:read'], left: ['agent.read'] },
-    { scopes: ['agents:write', 'runs:read'], left: ['agent.read', 'agent.invoke', 'run.read'] },
+    { scopes: ['agents:write', 'runs:read'], left: ['agent.read', 'agent.update', 'agent.invoke', 'run.read'] },
     { scopes: ['api_keys:read'], left: ['api_key.read'] },
     {
       scopes: ['api_keys:write'],

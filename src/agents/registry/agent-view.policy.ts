@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { wireTime } from '../../platform/clock/clock.ts';
 import { isJsonObject } from '../../platform/json/json.ts';
+import { queueView } from '../queue/queue-view.policy.ts';
 import type { AgentInstanceResponse } from './registry.contract.ts';
 import type { InstanceRow, ListedAgent } from './registry.store.ts';
 
@@ -35,6 +36,8 @@ export function agentView(agent: ListedAgent, instances: readonly InstanceRow[],
     latest_run_at: timeOrNull(agent.latest_run_at),
     latest_run_status,
     latest_success_at: timeOrNull(agent.latest_success_at),
+    policy_version: agent.policy_version,
+    queue: queueOf(agent),
     presence: presenceOf(newest?.last_seen_at, windowSeconds),
   };
 }
@@ -65,6 +68,12 @@ const NOT_HOSTED = {
   mcp_group_name: null,
   endpoint_url: null,
 };
+
+function queueOf(agent: ListedAgent): AgentView['queue'] {
+  const { queue_state: state, queue_since: since, queue_changed_by: changed_by, queue_reason: reason } = agent;
+  const { runs_queued: queued, runs_active: active, oldest_queued_at } = agent;
+  return queueView({ state, since, changed_by, reason }, { queued, active, oldest_queued_at });
+}
 
 function instanceView(row: InstanceRow): InstanceView {
   const { generation, version, source_commit, source_dirty, sdk_version, cluster_name, namespace, pod_name } = row;

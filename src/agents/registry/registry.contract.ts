@@ -9,6 +9,20 @@ export const AgentRef = z.string().min(1).max(200);
 const Text = z.string().nullable();
 const RunStatus = z.enum(['queued', 'claimed', 'running', 'succeeded', 'failed', 'cancelled']).nullable();
 
+/** `paused`: nothing is handed out, new runs wait. `draining`: what waits is handed out, new runs are refused. */
+export const QueueState = z
+  .object({
+    scope: z.enum(['agent', 'account']),
+    state: z.enum(['open', 'paused', 'draining']),
+    since: z.string().nullable(),
+    by: z.string().nullable(),
+    reason: z.string().nullable(),
+    queued: z.int(),
+    active: z.int(),
+    oldest_queued_at: z.string().nullable(),
+  })
+  .meta({ id: 'QueueState' });
+
 const WorkerInstanceInfo = z
   .object({
     worker_id: z.string(),
@@ -77,6 +91,8 @@ export const AgentInstanceResponse = z
     latest_success_at: Text,
     // Ours beside the contract's.
     input_schema_error: Text,
+    policy_version: z.int(),
+    queue: QueueState,
     presence: z.object({ last_seen_at: Text, window_seconds: z.number(), offline_at: Text }),
   })
   .meta({ id: 'AgentInstanceResponse' });

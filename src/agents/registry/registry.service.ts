@@ -15,6 +15,7 @@ import {
   followManifest,
   listAgentRows,
   listInstances,
+  lockAgentRow,
   recallManifest,
   showAgentRow,
   takeGeneration,
@@ -87,6 +88,24 @@ export class AgentRegistry {
   /** The id behind an id or a handle; undefined where there is no such agent. */
   async idOf(ctx: OpContext, ref: string): Promise<string | undefined> {
     return findAgentId(ctx, ctx.actor.accountId, ref);
+  }
+
+  /** The id behind an id or a handle. @throws Fault 404 `agent.not_found`. */
+  async require(ctx: OpContext, ref: string): Promise<string> {
+    const id = await this.idOf(ctx, ref);
+    if (id === undefined) throw AgentNotFound();
+    return id;
+  }
+
+  /**
+   * As `require`; until the end of the transaction nobody else changes what is decided about the agent. What is read in
+   * statements after this one is what the holder before has left.
+   * @throws Fault 404 `agent.not_found`.
+   */
+  async lock(ctx: OpContext, ref: string): Promise<string> {
+    const id = await lockAgentRow(ctx, ctx.actor.accountId, ref);
+    if (id === undefined) throw AgentNotFound();
+    return id;
   }
 
   /** What of an input does not fit the agent's schema: empty if all does, and where the schema checks nothing. */

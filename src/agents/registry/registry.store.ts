@@ -1,5 +1,6 @@
 import { writeJson, type JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
+import type { QueueRow } from '../queue/queue.store.ts';
 import type { ManifestFacts } from './manifest.policy.ts';
 
 type RunStatus = 'queued' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
@@ -16,6 +17,10 @@ export interface AgentRow {
   readonly default_input: JsonObject;
   readonly is_enabled: boolean;
   readonly archived_at: Date | null;
+  readonly queue_state: QueueRow['state'];
+  /** How many of its runs, and of its account's, may wait. Null: as many as there are. */
+  readonly max_queued_runs: number | null;
+  readonly account_queued_runs: number | null;
 }
 
 /** An agent as lists show it. */
@@ -41,6 +46,12 @@ export interface ListedAgent {
   readonly generation: number;
   readonly is_enabled: boolean;
   readonly archived_at: Date | null;
+  /** 0: nobody has ever decided on its terms. */
+  readonly policy_version: number;
+  readonly queue_state: QueueRow['state'];
+  readonly queue_since: Date | null;
+  readonly queue_changed_by: string | null;
+  readonly queue_reason: string | null;
   readonly runs_active: number;
   readonly runs_queued: number;
   readonly oldest_queued_at: Date | null;
@@ -73,9 +84,16 @@ export interface InstanceRow {
 
 type Sql = Pick<OpContext, 'sql'>;
 
+/** With all that an order must know, so that an order without limits costs one look. */
 const FIND = `
-  SELECT id, handle, version, generation, input_schema, input_schema_error, default_input, is_enabled, archived_at
-    FROM agent WHERE account_id = $1 AND (id = $2 OR handle = $2) ORDER BY (id = $2) DESC LIMIT 1`;
+  SELECT agent.id, agent.handle, agent.version, agent.generation, agent.input_schema, agent.input_schema_error, agent.default_input,
+         agent.is_enabled, agent.archived_at, coalesce(door.state, 'open') AS queue_state, policy.max_queued_runs,
+         limits.queued_runs AS account_queued_runs
+    FROM agent
+    LEFT JOIN agent_policy AS policy ON policy.account_id = agent.account_id AND policy.agent_id = agent.id
+    LEFT JOIN agent_queue AS door ON door.account_id = agent.account_id AND door.agent_id = agent.id
+    LEFT JOIN account_limits AS limits ON limits.account_id = agent.account_id
+   WHERE agent.account_id = $1 AND (agent.id = $2 OR agent.handle = $2) ORDER BY (agent.id = $2) DESC LIMIT 1`;
 
 /** By id first, then by handle. */
 export async function findAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<AgentRow | undefined> {
@@ -89,12 +107,21 @@ export async function findAgentId({ sql }: Sql, accountId: string, ref: string):
   return (await sql<{ id: string }>(FIND_ID, [accountId, ref]))[0]?.id;
 }
 
+const LOCK = `${FIND_ID} FOR NO KEY UPDATE`;
+
+export async function lockAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<string | undefined> {
+  return (await sql<{ id: string }>(LOCK, [accountId, ref]))[0]?.id;
+}
+
 const LISTED = `
   SELECT a.id, a.handle, a.name, a.description, a.version, a.owner, a.repo, a.source_path, a.source_commit, a.source_dirty, a.model,
          a.labels, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
-         a.is_enabled, a.archived_at, active.runs_active, queue.runs_queued, queue.oldest_queued_at,
+         a.is_enabled, a.archived_at, coalesce(policy.version, 0) AS policy_version, coalesce(door.state, 'open') AS queue_state,
+         door.since AS queue_since, door.changed_by AS queue_changed_by, door.reason AS queue_reason, active.runs_active, queue.runs_queued, queue.oldest_queued_at,
          latest.latest_run_at, latest.latest_run_status, success.latest_success_at
     FROM agent AS a
+    LEFT JOIN agent_policy AS policy ON policy.account_id = a.account_id AND policy.agent_id = a.id
+    LEFT JOIN agent_queue AS door ON door.account_id = a.account_id AND door.agent_id = a.id
    CROSS JOIN LATERAL (
      SELECT count(*)::int AS runs_active FROM run_facts AS r
       WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status IN ('claimed', 'running')) AS active

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { AgentArchived, AgentNotFound } from '../../agents/index.ts';
+import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
 import { StreamTooMany } from '../../evidence/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { jsonOrStream } from '../../platform/operation/output.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
-import { RunStatusName, RunUsage, runRequest } from '../../runs/index.ts';
+import { AccountQueueFull, AgentQueueFull, RunStatusName, RunUsage, runRequest } from '../../runs/index.ts';
 
 /** A switch in a query, in the spellings that public clients send. */
 const Switch = z
@@ -41,5 +41,13 @@ export const invokeAgent = operation({
       .meta({ id: 'InvokeAgentRequest' }),
   },
   output: jsonOrStream(InvokeAgentResponse, 'The run at its end; with ?stream=true its events, the last one `done`.'),
-  faults: [AgentNotFound, AgentArchived, IdempotencyConflict, StreamTooMany],
+  faults: [
+    AgentNotFound,
+    AgentArchived,
+    AgentDraining,
+    AgentQueueFull,
+    AccountQueueFull,
+    IdempotencyConflict,
+    StreamTooMany,
+  ],
 });

@@ -247,7 +247,12 @@ function isDeclared(type: FaultType, op: Operation): boolean {
 
 /** The deed of an equal call, running at the same time, may be why the service said no. */
 function mayBeAnsweredMeanwhile({ op, idempotencyKey }: ReadyDeed, error: unknown): boolean {
-  return op.idempotent === true && idempotencyKey !== undefined && error instanceof Fault && error.status === 409;
+  return (
+    op.idempotent === true &&
+    idempotencyKey !== undefined &&
+    error instanceof Fault &&
+    [409, 429].includes(error.status)
+  );
 }
 
 /** Lets out what the declared output names, and nothing else. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { AgentNotFound, AgentArchived } from '../../agents/index.ts';
+import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
-import { RunNotFound } from './lifecycle.faults.ts';
+import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
 import { HOOK_EVENTS, SPAN_KINDS } from '../records/records.policy.ts';
 import { RUN_STATUSES } from './lifecycle.states.ts';
 
@@ -152,7 +152,7 @@ export const createRun = operation({
   bodyLimit: 'run',
   input: { body: z.object({ agent_id: z.string().min(1).max(200), ...runRequest }).meta({ id: 'CreateRunRequest' }) },
   output: RunSummary,
-  faults: [AgentNotFound, AgentArchived, IdempotencyConflict],
+  faults: [AgentNotFound, AgentArchived, AgentDraining, AgentQueueFull, AccountQueueFull, IdempotencyConflict],
 });
 
 export const listRuns = operation({

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
-import { AgentArchived, AgentRegistry, type AgentRow } from '../../agents/index.ts';
+import { AgentArchived, AgentDraining, AgentRegistry, type AgentRow } from '../../agents/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
-import { IdempotencyConflict, InputInvalid, invariant } from '../../platform/faults/faults.ts';
+import { IdempotencyConflict, InputInvalid, invariant, type Fault } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { readRecords } from '../records/records.store.ts';
 import type { cancelRun, createRun, getRun, listRuns } from './lifecycle.contract.ts';
-import { RunNotFound } from './lifecycle.faults.ts';
+import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
+import { isQueueFull } from './admission.store.ts';
 import { replayProblems } from './replay.policy.ts';
 import { toDetail, toListed, toSummary, type RunSummaryView } from './lifecycle.policy.ts';
 import {
@@ -74,8 +75,10 @@ export class RunLifecycle {
       metadata: JSON.stringify(order.metadata ?? {}),
       usage: order.usage ? JSON.stringify(order.usage) : null,
     };
-    const made = await insertRun(ctx, run);
-    const row = made ?? (await this.same(ctx, run));
+    const refusal = await this.refusalOf(ctx, agent);
+    const row = refusal
+      ? await this.known(ctx, run, refusal)
+      : ((await insertRun(ctx, run)) ?? (await this.known(ctx, run)));
     ctx.note({ run_id: row.id, agent_id: agent.id });
     ctx.afterCommit(() => this.bus.poke('agent.work', accountKey(ctx.actor.accountId, agent.id)));
     return row;
@@ -136,8 +139,25 @@ export class RunLifecycle {
     return input;
   }
 
-  private async same(ctx: OpContext, run: NewRun): Promise<RunRow> {
-    const known = await findRunByEvent(ctx, ctx.actor.accountId, run.agentId, run.eventId);
+  /** Why no run may be added now. Takes its turn among those who ask the same, until the end of the transaction. */
+  private async refusalOf(ctx: OpContext, agent: AgentRow): Promise<Fault | undefined> {
+    if (agent.queue_state === 'draining') return AgentDraining();
+    const { max_queued_runs: ofAgent, account_queued_runs: ofAccount } = agent;
+    // Always in this order, so that nobody waits for each other.
+    if (ofAgent !== null && (await isQueueFull(ctx, ofAgent, agent.id))) return AgentQueueFull();
+    if (ofAccount !== null && (await isQueueFull(ctx, ofAccount))) return AccountQueueFull();
+    return undefined;
+  }
+
+  /**
+   * The run that this event id has made, which needs no place in the queue.
+   * @throws Fault `idempotency.conflict` if it was asked for otherwise, and the refusal where there is none.
+   */
+  private async known(ctx: OpContext, run: NewRun, refusal?: Fault): Promise<RunRow> {
+    const known = run.eventIsCallers
+      ? await findRunByEvent(ctx, ctx.actor.accountId, run.agentId, run.eventId)
+      : undefined;
+    if (!known && refusal) throw refusal;
     invariant(known, 'an event id that is taken has a run');
     if (!isDeepStrictEqual(known.input, JSON.parse(run.input)))
       throw IdempotencyConflict({ message: 'This event_id was used with another input' });
