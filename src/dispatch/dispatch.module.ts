@@ -3,7 +3,10 @@ import { RunsModule } from '../runs/index.ts';
 import { WorkersModule } from '../workers/index.ts';
 import { ClaimsController } from './claims/claims.controller.ts';
 import { Claims } from './claims/claims.service.ts';
+import { DeadlineSweep } from './deadlines/deadlines.sweep.ts';
 import { DoorbellSweep } from './doorbells/doorbells.sweep.ts';
+import { Losses } from './losses/losses.service.ts';
+import { LossSweep } from './losses/losses.sweep.ts';
 import { ReportsController } from './reports/reports.controller.ts';
 import { Reports } from './reports/reports.service.ts';
 import { Routing } from './routing/routing.service.ts';
@@ -12,6 +15,6 @@ import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
 @Module({
   imports: [RunsModule, WorkersModule],
   controllers: [ClaimsController, ReportsController],
-  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep],
+  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep],
 })
 export class DispatchModule {}

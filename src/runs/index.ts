@@ -1,6 +1,6 @@
 export { RunsModule } from './runs.module.ts';
 export { RunLifecycle } from './lifecycle/lifecycle.service.ts';
-export { RunMoves } from './moves/moves.service.ts';
+export { RunMoves, type SeenLoss } from './moves/moves.service.ts';
 export { RunWatch } from './watch/watch.service.ts';
 export { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle/lifecycle.faults.ts';
 export { RunId, RunMessageResponse, RunStatusName, RunUsage, runRequest } from './lifecycle/lifecycle.contract.ts';
@@ -14,4 +14,4 @@ export {
   type RunRow,
 } from './lifecycle/lifecycle.store.ts';
 export { toMessage } from './records/records.policy.ts';
-export { endRow, type Holder, type Job } from './moves/moves.store.ts';
+export { type Holder, type Job } from './moves/moves.store.ts';

@@ -1,5 +1,6 @@
 /** The face of the room: the machines. */
 export { Channels } from './channel/channel.service.ts';
+export { lossOf, type LossRule } from './fleet/loss.policy.ts';
 export { WorkerPath } from './fleet/fleet.contract.ts';
 export { Fleet } from './fleet/fleet.service.ts';
 export {

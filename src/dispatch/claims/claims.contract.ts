@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fault } from '../../platform/faults/faults.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 
@@ -16,7 +17,16 @@ const Job = z.object({
   origin: z.object({ kind: z.string(), id: z.string().nullable() }),
   request_id: z.string(),
   traceparent: z.string().nullable(),
+  /** When the run must have ended, over all attempts. */
+  deadline: z.string(),
 });
+
+/** The SDK registers again, and after three of these in a row its process ends. */
+export const WorkerNotRegistered = fault(
+  'worker.not_registered',
+  'not_found',
+  'This worker is not registered; it registers first',
+);
 
 export const claimRun = operation({
   id: 'dispatch.claim',
@@ -30,5 +40,5 @@ export const claimRun = operation({
     body: z.object({ holds: z.array(z.string()).max(1_000).optional(), draining: z.boolean().optional() }),
   },
   output: z.object({ job: Job.optional() }),
-  faults: [],
+  faults: [WorkerNotRegistered],
 });

@@ -1,13 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
-import { Clock } from '../../platform/clock/clock.ts';
+import { Clock, wireTime } from '../../platform/clock/clock.ts';
 import { violatedConstraint } from '../../platform/db/database-errors.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Replica } from '../../platform/replica/replica.ts';
 import { RunMoves, type Job } from '../../runs/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
-import type { claimRun } from './claims.contract.ts';
+import { Losses } from '../losses/losses.service.ts';
+import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
 
 type Assignment = Out<typeof claimRun>;
@@ -17,6 +18,12 @@ const NOTHING: Assignment = {};
 /** How long an empty answer is believed. Pokes end the belief at once; this bounds a lost one. */
 const BELIEVED_MS = 2_000;
 const TRIES = 3;
+/** A worker that asks for work while it holds a run has lost that run (worker-protocol.md A5). It is no loss of the worker. */
+const ASKED_AGAIN = {
+  rule: 'asked_again',
+  sentence: 'its worker asked for other work without having reported an end',
+  isSilent: false,
+};
 const FREE_MAX = 50_000;
 
 interface Asking {
@@ -42,6 +49,7 @@ export class Claims {
 
   constructor(
     @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(Losses) private readonly losses: Losses,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Channels) private readonly channels: Channels,
     @Inject(Replica) private readonly replica: Replica,
@@ -73,6 +81,11 @@ export class Claims {
     return { job: toJob(job) };
   }
 
+  /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
+  lookAgain(accountId: string, agentId: string): void {
+    this.idle.clear(accountKey(accountId, agentId));
+  }
+
   private remember(workerKey: string, isFree: boolean): void {
     if (!isFree) this.free.delete(workerKey);
     else if (this.free.size < FREE_MAX) this.free.add(workerKey);
@@ -81,20 +94,23 @@ export class Claims {
 
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */
   private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Job | undefined> {
-    const { id: agentId } = ctx.actor;
+    const { id: agentId, accountId } = ctx.actor;
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {
-        const { job, lost } = await ctx.briefly(
+        const { job, lost, isRegistered } = await ctx.briefly(
           (inner) => this.moves.claim(inner, { agentId, workerId, slots, holds }),
           'perhaps',
         );
+        if (!isRegistered) throw WorkerNotRegistered();
         if (lost.length > 0 && attempt < TRIES) {
           await ctx.briefly(async (inner) => {
-            for (const run of lost) await this.moves.settleLost(inner, agentId, workerId, run);
+            for (const { id: runId, status, attempt: held } of lost)
+              await this.moves.settleLost(inner, { accountId, runId, workerId, attempt: held, status }, ASKED_AGAIN);
           });
           continue;
         }
+        if (!job && attempt < TRIES && (await this.losses.settle({ accountId, agentId })) > 0) continue; // a lost holder is none
         if (!job && lost.length === 0) {
           this.idle.note(agentKey, generation, this.clock.monotonicMs() + BELIEVED_MS);
         }
@@ -109,6 +125,19 @@ export class Claims {
 
 function toJob(job: Job): NonNullable<Assignment['job']> {
   const { id, agent_id, input, event_id, attempt, thread_id, parent_run_id, request_id, traceparent } = job;
+  const deadline = wireTime(job.deadline);
   const origin = { kind: job.origin_kind, id: job.origin_id };
-  return { run_id: id, agent_id, input, event_id, attempt, thread_id, parent_run_id, origin, request_id, traceparent };
+  return {
+    run_id: id,
+    agent_id,
+    input,
+    event_id,
+    attempt,
+    thread_id,
+    parent_run_id,
+    origin,
+    request_id,
+    traceparent,
+    deadline,
+  };
 }

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/sweep.ts';
+import { Claims } from '../claims/claims.service.ts';
 import { Channels } from '../../workers/index.ts';
 import { WAITING_OF, type WaitingAgent } from '../routing/routing.store.ts';
 
@@ -14,6 +15,7 @@ export class DoorbellSweep implements Sweep {
   constructor(
     @Inject(CONFIG) config: Config,
     @Inject(Database) private readonly database: Database,
+    @Inject(Claims) private readonly claims: Claims,
     @Inject(Channels) private readonly channels: Channels,
     @Inject(Sweeper) sweeper: Sweeper,
   ) {
@@ -29,7 +31,10 @@ export class DoorbellSweep implements Sweep {
       system.query<WaitingAgent>({ text: WAITING_OF, values }),
     );
     let rung = 0;
-    for (const { account_id, agent_id, count } of waiting) rung += this.channels.ring(account_id, agent_id, count);
+    for (const { account_id, agent_id, count } of waiting) {
+      this.claims.lookAgain(account_id, agent_id);
+      rung += this.channels.ring(account_id, agent_id, count);
+    }
     return { rung };
   }
 }

@@ -61,13 +61,13 @@ export class Reports {
   async fail(ctx: OpContext, report: In<typeof failRun>): Promise<RunState> {
     const holder = this.holder(ctx, report);
     const { error, diagnostics, snapshot } = report;
-    const isDone = await this.moves.fail(ctx, holder, {
+    const status = await this.moves.fail(ctx, holder, {
       error,
       diagnostics: jsonOrNull(objectIn(diagnostics)),
       snapshot: jsonOrNull(objectIn(snapshot)),
       frameId: frameIdOf(ctx),
     });
-    return isDone ? this.ended(ctx, holder, 'failed') : this.late(ctx, holder, report);
+    return status ? this.ended(ctx, holder, status) : this.late(ctx, holder, report);
   }
 
   private holder(
@@ -87,6 +87,7 @@ export class Reports {
   private async late(ctx: OpContext, holder: Holder, report: Report): Promise<RunState> {
     const run = await this.ownRun(ctx, holder);
     const { workerId } = holder;
+    if (!isTerminal(run.status) && run.terminal_frame_id === frameIdOf(ctx)) return accepted(holder, 'queued'); // it is tried again
     if (isTerminal(run.status) && isHeldBy(run, holder) && isSaidAgain(ctx, run, report))
       return accepted(holder, run.status);
     await acknowledgeCancel(ctx, run.id, workerId);
@@ -101,7 +102,7 @@ export class Reports {
       why,
       content: JSON.stringify(content),
     });
-    const isCancelled = run.status === 'cancelled' && isHeldBy(run, holder); // the worker’s answer to our own cancel is no fault of its
+    const isCancelled = run.cancel_requested_at !== null && isHeldBy(run, holder); // the worker’s answer to our own cancel is no fault of its
     if (!isCancelled)
       ctx.record({
         action: 'run.stale_report',

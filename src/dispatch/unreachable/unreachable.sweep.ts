@@ -1,10 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Bus } from '../../platform/bus/bus.ts';
-import { accountKey } from '../../platform/bus/keys.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/sweep.ts';
-import { endRow } from '../../runs/index.ts';
+import { asSystemWork } from '../../platform/operation/system-work.ts';
+import { RunMoves } from '../../runs/index.ts';
 import { Presence } from '../../workers/index.ts';
 import { UNREACHABLE, type UnreachableRun } from '../routing/routing.store.ts';
 
@@ -21,7 +20,7 @@ export class UnreachableSweep implements Sweep {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(Database) private readonly database: Database,
     @Inject(Presence) private readonly presence: Presence,
-    @Inject(Bus) private readonly bus: Bus,
+    @Inject(RunMoves) private readonly moves: RunMoves,
     @Inject(Sweeper) sweeper: Sweeper,
   ) {
     this.everyMs = config.sweepSeconds * 1_000;
@@ -29,9 +28,9 @@ export class UnreachableSweep implements Sweep {
   }
 
   async run(): Promise<SweepReport> {
-    const { invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds } = this.config;
+    const { invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds, closedLostSeconds } = this.config;
     await this.presence.flush(); // what this replica heard counts, also in its own eyes
-    const values = [invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds];
+    const values = [invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds, closedLostSeconds];
     const runs = await this.database.asSystem('look for unreachable runs', (system) =>
       system.query<UnreachableRun>({ text: UNREACHABLE, values }),
     );
@@ -40,18 +39,15 @@ export class UnreachableSweep implements Sweep {
     return { failed };
   }
 
-  private async fail({ account_id: accountId, id: runId, workers }: UnreachableRun): Promise<boolean> {
+  private async fail({ account_id: accountId, id: runId, workers, seconds }: UnreachableRun): Promise<boolean> {
     const reason = workers === 0 ? 'no worker of the agent ever registered' : 'no worker of the agent asks for work';
-    const error = `unreachable: ${reason}; none was assignable for ${this.config.invokeUnreachableSeconds} s`;
-    const moved = await this.database.asSystem('fail an unreachable run', (system) => {
-      const sql = <Row extends object>(text: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
-        system.query<Row>({ text, values: parameters });
-      return endRow({ sql }, { accountId, runId, from: ['queued'] }, { code: 'end.unreachable', error });
-    });
-    if (!moved) return false;
-    const key = accountKey(accountId, runId);
-    this.bus.poke('run.grew', key);
-    this.bus.poke('run.ended', key);
-    return true;
+    const error = `unreachable: ${reason}; none was assignable for ${seconds} s`;
+    return asSystemWork(this.database, 'fail an unreachable run', (ctx) =>
+      this.moves.end(
+        ctx,
+        { accountId, runId, from: ['queued'] },
+        { code: 'end.unreachable', error, detail: { seconds } },
+      ),
+    );
   }
 }

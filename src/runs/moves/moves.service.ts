@@ -1,85 +1,121 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
+import type { SystemContext } from '../../platform/operation/system-work.ts';
 import { isTerminal, type RunStatus } from '../lifecycle/lifecycle.states.ts';
 import {
   claimRow,
+  endLostRow,
   endRow,
   failRow,
   offerAgainRow,
+  retryFailedRow,
+  retryLostRow,
   startRow,
   succeedRow,
+  termsOfAgent,
+  termsOfRun,
   type ClaimResult,
   type Claimant,
+  type End,
   type Failure,
-  type HeldRun,
   type Holder,
+  type LostRun,
+  type Moved,
   type Success,
 } from './moves.store.ts';
 
-/** A run is offered this often before it fails as undeliverable (worker-protocol.md A11). */
-const MAX_OFFERS = 5;
+/** How the loss of a run's worker was seen. */
+export interface SeenLoss {
+  /** A rule of worker-protocol.md A4 or A5, by name. */
+  readonly rule: string;
+  /** For the run's error. */
+  readonly sentence: string;
+  /** The worker was silent: others are offered its run first, and it is told to stop should it come back. */
+  readonly isSilent: boolean;
+}
 
 /** The moves of a run under the hands of a worker. Each is one guarded statement; whoever listens hears of it after the commit. */
 @Injectable()
 export class RunMoves {
-  constructor(@Inject(Bus) private readonly bus: Bus) {}
+  constructor(
+    @Inject(Bus) private readonly bus: Bus,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   async claim(ctx: OpContext, claimant: Claimant): Promise<ClaimResult> {
-    const result = await claimRow(ctx, claimant);
-    if (result.job) this.tell(ctx, result.job.id, 'claimed');
+    const result = await claimRow(ctx, claimant, this.config);
+    const { job } = result;
+    if (job) this.told(ctx, ctx.actor.accountId, { id: job.id, agent_id: job.agent_id, status: 'claimed' });
     return result;
   }
 
   /** False when this worker does not hold the run in this attempt, or it has started already. */
   async start(ctx: OpContext, holder: Holder): Promise<boolean> {
-    return this.told(ctx, await startRow(ctx, holder));
+    return this.told(ctx, ctx.actor.accountId, await startRow(ctx, holder));
   }
 
   async succeed(ctx: OpContext, holder: Holder, success: Success): Promise<boolean> {
-    return this.told(ctx, await succeedRow(ctx, holder, success));
+    return this.told(ctx, ctx.actor.accountId, await succeedRow(ctx, holder, success));
   }
 
-  async fail(ctx: OpContext, holder: Holder, failure: Failure): Promise<boolean> {
-    return this.told(ctx, await failRow(ctx, holder, failure));
+  /** Ends the run as failed, or puts it back where the agent's policy says that failures are tried again. */
+  async fail(ctx: OpContext, holder: Holder, failure: Failure): Promise<RunStatus | undefined> {
+    const { accountId } = ctx.actor;
+    const retry = (await termsOfAgent(ctx, accountId, holder.agentId))?.retry;
+    const again = retry?.on.includes('failed') ? await retryFailedRow(ctx, holder, retry, failure) : undefined;
+    const moved = again ?? (await failRow(ctx, holder, failure));
+    this.told(ctx, accountId, moved);
+    return moved?.status;
   }
 
   /**
-   * A worker that asks for work while it holds a run has lost that run (worker-protocol.md A5): before its start the run
-   * is offered again, up to five times; after it the run fails.
+   * The worker of a run was lost (worker-protocol.md A4, A5). Before its start the run is offered again, as often as the
+   * agent's policy allows; after it the run fails, or is tried again where the policy says so. False when the run had
+   * moved on meanwhile.
    */
-  async settleLost(ctx: OpContext, agentId: string, workerId: string, { id, status, offers }: HeldRun): Promise<void> {
-    const accountId = ctx.actor.accountId;
-    if (status === 'claimed' && offers < MAX_OFFERS) {
-      if (this.told(ctx, await offerAgainRow(ctx, id, workerId))) {
-        ctx.afterCommit(() => this.bus.poke('agent.work', accountKey(accountId, agentId)));
-      }
-      return;
+  async settleLost(ctx: SystemContext, run: LostRun, loss: SeenLoss): Promise<boolean> {
+    const { accountId, runId, status } = run;
+    const { rule, sentence, isSilent } = loss;
+    const terms = await termsOfRun(ctx, accountId, runId);
+    const maxOffers = terms?.max_offers ?? this.config.maxOffers;
+    const detail = { rule, worker_id: run.workerId, attempt: run.attempt };
+    let moved: Moved | undefined;
+    if (status === 'claimed') {
+      const error = `undeliverable: offered ${maxOffers} times and never started`;
+      moved =
+        (await offerAgainRow(ctx, run, { isOthersFirst: isSilent, maxOffers, rule })) ??
+        (await endLostRow(ctx, run, { code: 'end.undeliverable', error, detail }, isSilent));
+    } else {
+      const retry = terms?.retry;
+      const again = retry?.on.includes('worker_lost') ? await retryLostRow(ctx, run, retry, rule) : undefined;
+      const end: End = { code: 'end.worker_lost', error: `worker_lost: ${sentence}`, detail };
+      moved = again ?? (await endLostRow(ctx, run, end, isSilent));
     }
-    const end =
-      status === 'claimed'
-        ? ({
-            code: 'end.undeliverable',
-            error: `undeliverable: offered ${MAX_OFFERS} times and never started`,
-          } as const)
-        : ({
-            code: 'end.worker_lost',
-            error: 'worker_lost: its worker asked for other work without having reported an end',
-          } as const);
-    this.told(ctx, await endRow(ctx, { accountId, runId: id, from: [status] }, end));
+    return this.told(ctx, accountId, moved, isSilent);
   }
 
-  private told(ctx: OpContext, moved: { readonly id: string; readonly status: RunStatus } | undefined): boolean {
-    if (moved) this.tell(ctx, moved.id, moved.status);
-    return moved !== undefined;
+  /** Ends a run by our own word. False when it was in none of the statuses `from` any more. */
+  async end(
+    ctx: SystemContext,
+    run: { readonly accountId: string; readonly runId: string; readonly from: readonly RunStatus[] },
+    end: End,
+  ): Promise<boolean> {
+    return this.told(ctx, run.accountId, await endRow(ctx, run, end), true);
   }
 
-  private tell(ctx: OpContext, runId: string, status: RunStatus): void {
-    const key = accountKey(ctx.actor.accountId, runId);
+  private told(ctx: SystemContext, accountId: string, moved: Moved | undefined, mayStop = false): boolean {
+    if (!moved) return false;
+    const key = accountKey(accountId, moved.id);
     ctx.afterCommit(() => {
       this.bus.poke('run.grew', key);
-      if (isTerminal(status)) this.bus.poke('run.ended', key);
+      if (moved.status === 'queued') this.bus.poke('agent.work', accountKey(accountId, moved.agent_id));
+      if (!isTerminal(moved.status)) return;
+      this.bus.poke('run.ended', key);
+      if (mayStop) this.bus.poke('run.cancelled', key);
     });
+    return true;
   }
 }

@@ -1,3 +1,4 @@
+import { invariant } from '../../platform/faults/faults.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import { END_NUMBERS } from '../lifecycle/lifecycle.store.ts';
 import { LOGGED, moving as movingRow } from '../lifecycle/log.store.ts';
@@ -25,60 +26,106 @@ export interface Job {
   readonly origin_id: string | null;
   readonly request_id: string;
   readonly traceparent: string | null;
+  readonly deadline: Date;
 }
 
 export interface HeldRun {
   readonly id: string;
   readonly status: 'claimed' | 'running';
-  readonly offers: number;
+  readonly attempt: number;
 }
 
 export interface ClaimResult {
   readonly job: Job | undefined;
   /** What the worker holds and did not name: it has lost these, and was given nothing until they are settled. */
   readonly lost: readonly HeldRun[];
+  readonly isRegistered: boolean;
+  /** The agent or its account limits how many runs may be out: nothing was taken, the claim must be made under the limits' locks. */
+  readonly isLimited: boolean;
 }
 
 /**
- * One statement: looks at what the worker holds, picks the oldest queued run that nobody else is picking, and takes it
- * with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
+ * Which runs the asking worker may be given: the rules that `explain` shows (ours.md, codes of a candidate). A worker that is
+ * about to leave (lame duck) takes what no other could. A worker that was offered the run, did not start it and was lost
+ * leaves it to the others for a while.
+ */
+const MAY_TAKE = `
+       (SELECT queue_state <> 'paused' AND mode IN ('normal', 'lame_duck') FROM asking)
+   AND (run.not_before IS NULL OR run.not_before <= now())
+   AND (run.require_version IS NULL OR run.require_version = (SELECT version FROM asking))
+   AND (run.require_labels = '{}' OR (SELECT labels FROM asking) @> run.require_labels)
+   AND (NOT run.needs_replay OR (SELECT can_replay FROM asking))
+   AND (run.failed_offers = '{}' OR $3 <> ALL (run.failed_offers) OR run.waiting_since <= now() - make_interval(secs => $4))
+   AND ((SELECT mode <> 'lame_duck' FROM asking) OR NOT EXISTS (
+     SELECT FROM worker_presence AS other
+      WHERE other.account_id = $1 AND other.agent_id = $2 AND other.id <> $3 AND other.mode = 'normal' AND other.registered_at IS NOT NULL
+        AND other.last_seen_at > now() - make_interval(secs => $5)
+        AND (run.require_version IS NULL OR run.require_version = other.version) AND other.labels @> run.require_labels
+        AND (NOT run.needs_replay OR other.can_replay)))`;
+const IS_LIMITED = '(SELECT max_concurrent_runs IS NOT NULL OR concurrent_runs IS NOT NULL FROM asking)';
+/** Exact, because whoever takes a run of a limited agent holds the locks of its limits. */
+const IS_WITHIN_LIMITS = `
+  (SELECT (max_concurrent_runs IS NULL OR max_concurrent_runs > (
+             SELECT count(*) FROM run WHERE account_id = $1 AND agent_id = $2 AND status IN ('claimed', 'running')))
+      AND (concurrent_runs IS NULL OR concurrent_runs > (
+             SELECT count(*) FROM run WHERE account_id = $1 AND status IN ('claimed', 'running')))
+     FROM asking)`;
+
+/**
+ * One statement: looks at what the worker holds, picks the oldest queued run that it may take and nobody else is picking, and
+ * takes it with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
  * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again.
  */
-function claimText(hasOneSlot: boolean): string {
+function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; readonly isLocked: boolean }): string {
   const slot = hasOneSlot
     ? '0'
-    : '(SELECT min(slot) FROM generate_series(0, $4::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
-  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($5::text[])';
+    : '(SELECT min(slot) FROM generate_series(0, $7::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
+  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($8::text[])';
   return `
-  WITH held AS MATERIALIZED (
-    SELECT id, status, offers, slot, ${isNamed} AS is_named
+  WITH asking AS MATERIALIZED (
+    SELECT coalesce(terms.queue_state, 'open') AS queue_state, terms.max_concurrent_runs, terms.run_limit_seconds, limits.concurrent_runs,
+           worker.registered_at IS NOT NULL AS is_registered, coalesce(worker.mode, 'normal') AS mode,
+           coalesce(worker.version, 'dev') AS version, coalesce(worker.labels, '{}') AS labels, coalesce(worker.can_replay, false) AS can_replay
+      FROM (SELECT 1) AS always
+      LEFT JOIN agent_terms AS terms ON terms.account_id = $1 AND terms.agent_id = $2
+      LEFT JOIN account_limits AS limits ON limits.account_id = $1
+      LEFT JOIN worker_presence AS worker ON worker.account_id = $1 AND worker.id = $3 AND worker.agent_id = $2),
+  held AS MATERIALIZED (
+    SELECT id, status, attempt, slot, ${isNamed} AS is_named
       FROM run WHERE account_id = $1 AND worker_id = $3 AND status IN ('claimed', 'running') AND slot IS NOT NULL),
   taken AS (
     UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = ${slot},
-           claimed_at = now(), started_at = NULL, last_seq = last_seq + 1
+           claimed_at = now(), first_claimed_at = coalesce(first_claimed_at, now()), not_before = NULL, started_at = NULL, last_seq = last_seq + 1
      WHERE account_id = $1 AND id = (
        SELECT id FROM run
         WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)
+          AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}
         ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING account_id, id, day, last_seq, agent_id, attempt, input, event_id, thread_id, parent_run_id, origin_kind, origin_id,
-              request_id, traceparent),
+              request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6) FROM asking)) AS deadline),
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
     SELECT account_id, id, day, last_seq, attempt, 'run.status',
-           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL)
+           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL, 'detail', NULL)
       FROM taken)
   SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
-         taken.origin_id, taken.request_id, taken.traceparent,
-         (SELECT json_agg(json_build_object('id', id, 'status', status, 'offers', offers)) FROM held WHERE NOT is_named) AS lost
-    FROM (SELECT 1) AS always LEFT JOIN taken ON true`;
+         taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
+         ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
+         (SELECT json_agg(json_build_object('id', id, 'status', status, 'attempt', attempt)) FROM held WHERE NOT is_named) AS lost
+    FROM asking LEFT JOIN taken ON true`;
 }
 
 /** Nearly all workers take one run at a time: for them the slot is known beforehand. */
-const CLAIM_ONE = claimText(true);
-const CLAIM_SLOT = claimText(false);
+const CLAIMS = [false, true].map((hasOneSlot) => [false, true].map((isLocked) => claimText({ hasOneSlot, isLocked })));
+
+/** In one order, so that two claims do not wait for each other. */
+const LOCK_LIMITS = `
+  SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest(ARRAY['limit of ' || $1, 'limit of ' || $1 || '/' || $2]) AS name`;
 
 type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
   readonly lost: HeldRun[] | null;
+  readonly is_registered: boolean;
+  readonly is_limited: boolean;
 };
 
 /** The row is there in any case, for what it says of the agent; its job only when one was taken. */
@@ -93,15 +140,33 @@ export interface Claimant {
   readonly holds: readonly string[];
 }
 
-export async function claimRow(ctx: OpContext, { agentId, workerId, slots, holds }: Claimant): Promise<ClaimResult> {
-  const asking = [ctx.actor.accountId, agentId, workerId];
+/** What holds for all claims of an installation, in seconds. */
+export interface ClaimTerms {
+  readonly failedOfferSeconds: number;
+  readonly presenceWindowSeconds: number;
+  readonly runLimitSeconds: number;
+}
+
+export async function claimRow(ctx: OpContext, claimant: Claimant, terms: ClaimTerms): Promise<ClaimResult> {
+  const result = await claimOnce(ctx, claimant, terms, false);
+  if (!result.isLimited || result.lost.length > 0) return result;
+  await ctx.sql(LOCK_LIMITS, [ctx.actor.accountId, claimant.agentId]); // a statement of its own: the next one sees what was committed before
+  return claimOnce(ctx, claimant, terms, true);
+}
+
+async function claimOnce(
+  ctx: OpContext,
+  { agentId, workerId, slots, holds }: Claimant,
+  { failedOfferSeconds, presenceWindowSeconds, runLimitSeconds }: ClaimTerms,
+  isLocked: boolean,
+): Promise<ClaimResult> {
   const hasOneSlot = slots === 1 && holds.length === 0;
-  const [row] = await (hasOneSlot
-    ? ctx.sql<ClaimRow>(CLAIM_ONE, asking)
-    : ctx.sql<ClaimRow>(CLAIM_SLOT, [...asking, slots, holds]));
-  if (!row) return { job: undefined, lost: [] };
-  const { lost, ...job } = row;
-  return { job: hasJob(job) ? job : undefined, lost: lost ?? [] };
+  const text = CLAIMS[Number(hasOneSlot)]?.[Number(isLocked)] ?? '';
+  const asking = [ctx.actor.accountId, agentId, workerId, failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
+  const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
+  invariant(row, 'a claim always has an answer');
+  const { lost, is_registered: isRegistered, is_limited: isLimited, ...job } = row;
+  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited };
 }
 
 const moving = (change: string): string =>
@@ -109,7 +174,7 @@ const moving = (change: string): string =>
 const HELD_BY = `account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND ($5::int IS NULL OR attempt = $5)`;
 
 const START = moving(
-  `UPDATE run SET status = 'running', started_at = now(), last_seq = last_seq + 1 WHERE ${HELD_BY} AND status = 'claimed'`,
+  `UPDATE run SET status = 'running', started_at = now(), starts = starts + 1, last_seq = last_seq + 1 WHERE ${HELD_BY} AND status = 'claimed'`,
 );
 const SUCCEED = moving(`
   UPDATE run SET status = 'succeeded', finished_at = now(), started_at = coalesce(started_at, now()), end_code = 'end.succeeded', slot = NULL,
@@ -121,7 +186,7 @@ const FAIL = moving(`
          error = $6, diagnostics = $7::json, snapshot = $8::json, terminal_frame_id = $9, last_seq = last_seq + ${END_NUMBERS}
    WHERE ${HELD_BY} AND status IN ('claimed', 'running')`);
 
-interface Moved {
+export interface Moved {
   readonly id: string;
   readonly agent_id: string;
   readonly status: RunStatus;
@@ -172,29 +237,149 @@ export async function failRow(
   return (await ctx.sql<Moved>(FAIL, [...held(ctx, holder), error, diagnostics, snapshot, frameId]))[0];
 }
 
-const OFFER_AGAIN = moving(`
-  UPDATE run SET status = 'queued', queued_at = now(), worker_id = NULL, slot = NULL, claimed_at = NULL, last_seq = last_seq + 1
-   WHERE account_id = $1 AND id = $2 AND worker_id = $3 AND status = 'claimed'`);
+/** Back to the queue, at its place there: `$9` is why, `$10` what else is to be known of it. */
+const BACK = `status = 'queued', waiting_since = now(), worker_id = NULL, slot = NULL, claimed_at = NULL, started_at = NULL, last_seq = last_seq + 1`;
+const requeueing = (change: string, parameters: { readonly code: string; readonly detail: string }): string =>
+  movingRow(change, { kept: `${LOGGED}, agent_id`, returned: 'id, agent_id, status', ...parameters });
+/** The pause before the next attempt, from the policy in `$6`. */
+const PAUSE = `now() + make_interval(secs => least(
+  ($6::jsonb ->> 'backoff_seconds')::float8 * ($6::jsonb ->> 'factor')::float8 ^ greatest(starts - 1, 0), ($6::jsonb ->> 'max_backoff_seconds')::float8))`;
+/** A report may have overtaken a lost `run_started`: whoever reports has begun. */
+const MAY_RETRY = `greatest(starts, 1) < ($6::jsonb ->> 'max_attempts')::int`;
 
-/** Before its start nothing has happened: the run goes back to the queue. */
-export async function offerAgainRow(ctx: OpContext, runId: string, workerId: string): Promise<Moved | undefined> {
-  return (await ctx.sql<Moved>(OFFER_AGAIN, [ctx.actor.accountId, runId, workerId]))[0];
+const RETRY_FAILED = requeueing(
+  `UPDATE run SET ${BACK}, starts = greatest(starts, 1), not_before = ${PAUSE}, terminal_frame_id = $7 WHERE ${HELD_BY} AND status IN ('claimed', 'running') AND ${MAY_RETRY}`,
+  { code: `'end.failed'`, detail: '$8::json' },
+);
+
+/** A worker reported a failure, and the policy tries again. Undefined where the attempts are used up. */
+export async function retryFailedRow(
+  ctx: OpContext,
+  holder: Holder,
+  retry: RetryPolicy,
+  { frameId, error }: Pick<Failure, 'frameId' | 'error'>,
+): Promise<Moved | undefined> {
+  const detail = JSON.stringify({ worker_id: holder.workerId, error: error.slice(0, DETAIL_LENGTH).toWellFormed() });
+  return (await ctx.sql<Moved>(RETRY_FAILED, [...held(ctx, holder), JSON.stringify(retry), frameId, detail]))[0];
+}
+
+/** How much of a worker's error stands in the run's history. */
+const DETAIL_LENGTH = 2_000;
+
+/** A run whose holder was lost, as it stood when that was seen: what is settled is this attempt, and no other. */
+export interface LostRun {
+  readonly accountId: string;
+  readonly runId: string;
+  readonly workerId: string;
+  readonly attempt: number;
+  readonly status: 'claimed' | 'running';
+}
+
+/** When and how often a run is tried again (ours.md, RetryPolicy), in seconds. */
+export interface RetryPolicy {
+  readonly on: readonly string[];
+  readonly max_attempts: number;
+  readonly backoff_seconds: number;
+  readonly factor: number;
+  readonly max_backoff_seconds: number;
+}
+
+export interface Terms {
+  readonly retry: RetryPolicy | null;
+  readonly max_offers: number | null;
+}
+
+const TERMS = 'SELECT retry, max_offers FROM agent_terms WHERE account_id = $1 AND agent_id = $2';
+const TERMS_OF_RUN = `
+  SELECT terms.retry, terms.max_offers FROM run JOIN agent_terms AS terms USING (account_id, agent_id) WHERE run.account_id = $1 AND run.id = $2`;
+
+export async function termsOfAgent({ sql }: Sql, accountId: string, agentId: string): Promise<Terms | undefined> {
+  return (await sql<Terms>(TERMS, [accountId, agentId]))[0];
+}
+
+export async function termsOfRun({ sql }: Sql, accountId: string, runId: string): Promise<Terms | undefined> {
+  return (await sql<Terms>(TERMS_OF_RUN, [accountId, runId]))[0];
+}
+
+type Sql = Pick<OpContext, 'sql'>;
+const STILL = `account_id = $1 AND id = $2 AND worker_id = $3 AND attempt = $4 AND status = $5`;
+
+const OFFER_AGAIN = requeueing(
+  `UPDATE run SET ${BACK}, failed_offers = CASE WHEN $6::boolean AND $3 <> ALL (failed_offers) THEN failed_offers || $3::text ELSE failed_offers END
+    WHERE ${STILL} AND offers < $7`,
+  { code: `'worker.failed_offer'`, detail: '$8::json' },
+);
+
+/** Before its start nothing has happened: the run is offered again. Undefined when it has been offered often enough. */
+export async function offerAgainRow(
+  { sql }: Sql,
+  run: LostRun,
+  {
+    isOthersFirst,
+    maxOffers,
+    rule,
+  }: { readonly isOthersFirst: boolean; readonly maxOffers: number; readonly rule: string },
+): Promise<Moved | undefined> {
+  const detail = JSON.stringify({ rule, worker_id: run.workerId });
+  return (await sql<Moved>(OFFER_AGAIN, [...still(run), isOthersFirst, maxOffers, detail]))[0];
+}
+
+const RETRY_LOST = requeueing(`UPDATE run SET ${BACK}, not_before = ${PAUSE} WHERE ${STILL} AND ${MAY_RETRY}`, {
+  code: `'end.worker_lost'`,
+  detail: '$7::json',
+});
+
+export async function retryLostRow(
+  { sql }: Sql,
+  run: LostRun,
+  retry: RetryPolicy,
+  rule: string,
+): Promise<Moved | undefined> {
+  const detail = JSON.stringify({ rule, worker_id: run.workerId });
+  return (await sql<Moved>(RETRY_LOST, [...still(run), JSON.stringify(retry), detail]))[0];
+}
+
+const END_LOST = moving(`
+  UPDATE run SET status = 'failed', finished_at = now(), end_code = $6, error = $7, end_detail = $8::jsonb, error_source = 'platform', slot = NULL,
+         cancel_requested_at = CASE WHEN $9::boolean THEN now() END, last_seq = last_seq + ${END_NUMBERS}
+   WHERE ${STILL}`);
+
+/** Ends a run whose worker was lost. `tellWorker`: should it come back, it hears that nobody waits any more. */
+export async function endLostRow(
+  { sql }: Sql,
+  run: LostRun,
+  end: End,
+  tellWorker: boolean,
+): Promise<Moved | undefined> {
+  const { code, error, detail } = end;
+  return (await sql<Moved>(END_LOST, [...still(run), code, error, JSON.stringify(detail ?? {}), tellWorker]))[0];
+}
+
+function still({ accountId, runId, workerId, attempt, status }: LostRun): unknown[] {
+  return [accountId, runId, workerId, attempt, status];
+}
+
+/** How a run ends by our own word. */
+export interface End {
+  readonly code: EndCode;
+  readonly error: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
 }
 
 const END = moving(`
-  UPDATE run SET status = 'failed', finished_at = now(), end_code = $4, error = $5, error_source = 'platform', slot = NULL,
-         last_seq = last_seq + ${END_NUMBERS}
+  UPDATE run SET status = 'failed', finished_at = now(), end_code = $4, error = $5, end_detail = $6::jsonb, error_source = 'platform', slot = NULL,
+         cancel_requested_at = CASE WHEN status <> 'queued' THEN now() END, last_seq = last_seq + ${END_NUMBERS}
    WHERE account_id = $1 AND id = $2 AND status = ANY ($3::text[])`);
 
-/** Ends a run by our own word. `from` are the statuses in which the word still holds. */
+/** Ends a run by our own word; a worker that has it is told to stop. `from` are the statuses in which the word still holds. */
 export async function endRow(
-  ctx: Pick<OpContext, 'sql'>,
+  { sql }: Sql,
   {
     accountId,
     runId,
     from,
   }: { readonly accountId: string; readonly runId: string; readonly from: readonly RunStatus[] },
-  { code, error }: { readonly code: EndCode; readonly error: string },
+  { code, error, detail }: End,
 ): Promise<Moved | undefined> {
-  return (await ctx.sql<Moved>(END, [accountId, runId, from, code, error]))[0];
+  return (await sql<Moved>(END, [accountId, runId, from, code, error, JSON.stringify(detail ?? {})]))[0];
 }
