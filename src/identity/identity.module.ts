@@ -1,5 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { Identifier } from '../platform/operation/ports.ts';
+import { SettingsOfAccounts } from './account-settings/account-settings.service.ts';
+import { AccountSettingsController } from './account-settings/account-settings.controller.ts';
 import { Accounts } from './accounts/accounts.service.ts';
 import { ApiKeysController } from './api-keys/api-keys.controller.ts';
 import { ApiKeys } from './api-keys/api-keys.service.ts';
@@ -13,7 +15,7 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
 /** Who is calling. Global, because the operation runner finds its port here. */
 @Global()
 @Module({
-  controllers: [ApiKeysController, WorkerTokensController],
+  controllers: [AccountSettingsController, ApiKeysController, WorkerTokensController],
   providers: [
     CredentialWatch,
     LastUse,
@@ -23,6 +25,7 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     SealedKeySweep,
     WorkerTokens,
     Accounts,
+    SettingsOfAccounts,
   ],
   exports: [Identifier, Credentials, CredentialWatch, Accounts],
 })

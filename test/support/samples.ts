@@ -12,6 +12,10 @@ import { getSpan, listSpans } from '../../src/evidence/spans/spans.contract.ts';
 import { streamRun } from '../../src/evidence/stream/stream.contract.ts';
 import { invokeAgent } from '../../src/entry/invoke/invoke.contract.ts';
 import {
+  getAccountSettings,
+  updateAccountSettings,
+} from '../../src/identity/account-settings/account-settings.contract.ts';
+import {
   createApiKey,
   listApiKeys,
   revealApiKey,
@@ -97,6 +101,10 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
 
   sample(listAudit, async () => ({ query: { limit: 5, status: 'success' } })),
 
+  sample(getAccountSettings, nothing),
+  sample(updateAccountSettings, async () => ({
+    body: { limits: { queued_runs: 1_000_000 }, content: 'full' as const },
+  })),
   sample(createApiKey, async () => ({
     body: { name: 'Sweep', role_ids: ['role_viewer'], scopes: ['runs:read'], expires_at: '2099-01-31T12:00:00Z' },
   })),

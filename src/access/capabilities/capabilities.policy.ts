@@ -19,6 +19,8 @@ export const CAPABILITIES = {
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },
   'run.read': { area: 'runs', allows: 'See runs and everything on their record', sensitivity: 'medium' },
   'run.cancel': { area: 'runs', allows: 'Cancel runs', sensitivity: 'medium' },
+  'account.read': { area: 'identity', allows: 'See the account’s settings and limits', sensitivity: 'low' },
+  'account.update': { area: 'identity', allows: 'Change the account’s settings and limits', sensitivity: 'high' },
   'api_key.create': {
     area: 'identity',
     allows: 'Make API keys that reach no further than oneself',

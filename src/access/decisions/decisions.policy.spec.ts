@@ -14,6 +14,7 @@ describe('the scopes of a key', () => {
     expect([...new Set(KNOWN_CAPABILITIES.map(scopeWordOf))]).toEqual([
       'agents',
       'runs',
+      'accounts',
       'api_keys',
       'worker_tokens',
       'audit',
@@ -25,6 +26,8 @@ describe('the scopes of a key', () => {
     { scopes: ['runs:write'], left: ['run.read', 'run.cancel'] },
     { scopes: ['agents:read'], left: ['agent.read'] },
     { scopes: ['agents:write', 'runs:read'], left: ['agent.read', 'agent.update', 'agent.invoke', 'run.read'] },
+    { scopes: ['accounts:read'], left: ['account.read'] },
+    { scopes: ['accounts:write'], left: ['account.read', 'account.update'] },
     { scopes: ['api_keys:read'], left: ['api_key.read'] },
     {
       scopes: ['api_keys:write'],

@@ -11,6 +11,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'agent.invoke': 'x - x x - -',
   'run.read': 'x x x x x x',
   'run.cancel': 'x x x x - -',
+  'account.read': 'x x - - x -',
+  'account.update': 'x x - - - -',
   'api_key.create': 'x x - - - -',
   'api_key.read': 'x x - - x -',
   'api_key.revoke': 'x x - - - -',
