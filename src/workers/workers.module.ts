@@ -1,6 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule, UnwrittenPresence } from '../agents/index.ts';
 import { IdentityModule } from '../identity/index.ts';
+import { ActionsController } from './actions/actions.controller.ts';
+import { WorkerActions } from './actions/actions.service.ts';
+import { ActionSweep } from './actions/actions.sweep.ts';
 import { ChannelController } from './channel/channel.controller.ts';
 import { Channels } from './channel/channel.service.ts';
 import { ChannelSweep, DeadChannelSweep } from './channel/channel.sweep.ts';
@@ -19,7 +22,7 @@ import { Supplies } from './supplies/supplies.service.ts';
 @Global()
 @Module({
   imports: [IdentityModule, AgentsModule],
-  controllers: [RegistrationController, FleetController, ChannelController, SuppliesController],
+  controllers: [RegistrationController, FleetController, ChannelController, ActionsController, SuppliesController],
   providers: [
     Presence,
     { provide: UnwrittenPresence, useExisting: Presence },
@@ -31,6 +34,8 @@ import { Supplies } from './supplies/supplies.service.ts';
     Channels,
     ChannelSweep,
     DeadChannelSweep,
+    WorkerActions,
+    ActionSweep,
     Supplies,
   ],
   exports: [Presence, UnwrittenPresence, Channels, Fleet],

@@ -33,6 +33,7 @@ import type { Operation } from '../../src/platform/operation/operation.ts';
 import type { Output } from '../../src/platform/operation/output.ts';
 import { listAttempts } from '../../src/runs/attempts/attempts.contract.ts';
 import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle/lifecycle.contract.ts';
+import * as actions from '../../src/workers/actions/actions.contract.ts';
 import { openChannel, pong } from '../../src/workers/channel/channel.contract.ts';
 import { getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
 import * as registration from '../../src/workers/registration/registration.contract.ts';
@@ -164,6 +165,12 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(listWorkers, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle } })),
   sample(getWorker, async (tenant) => ({ path: { worker_id: (await tenant.agent()).workerId } })),
 
+  sample(actions.actOnWorker, async (tenant) => ({
+    path: { worker_id: (await tenant.agent()).workerId },
+    body: { action: 'pause' as const, reason: 'too hot', params: { why: 'sweep' } },
+  })),
+  sample(actions.listWorkerActions, async (tenant) => ({ path: { worker_id: (await tenant.agent()).workerId } })),
+
   sample(openChannel, async (tenant) => {
     const { workerId, token } = await tenant.agent();
     return { path: { worker_id: workerId }, token };
@@ -177,7 +184,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(registration.keepAlive, fromWorker({})),
   sample(registration.ping, fromWorker({ nonce: 'n-1' })),
   sample(registration.reportHealth, fromWorker({ ok: true, detail: 'running' })),
-  sample(registration.acknowledgeAction, fromWorker({})),
+  sample(actions.acknowledgeAction, fromWorker({ action_id: 'act_none', accepted: true })),
   sample(registration.reportRefusal, fromWorker({ code: 'unsupported_type', message: 'no such frame' })),
   sample(supplies.requestSecrets, fromWorker({})),
   sample(supplies.requestConfig, fromWorker({})),

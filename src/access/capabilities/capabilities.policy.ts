@@ -32,6 +32,7 @@ export const CAPABILITIES = {
   'worker_token.read': { area: 'agents', allows: 'See which agents have a worker token', sensitivity: 'low' },
   'worker_token.rotate': { area: 'agents', allows: 'Make and replace worker tokens', sensitivity: 'high' },
   'worker_token.revoke': { area: 'agents', allows: 'Revoke worker tokens', sensitivity: 'high' },
+  'worker.act': { area: 'workers', allows: 'Stop, spare, examine and forget workers', sensitivity: 'medium' },
   'audit.read': { area: 'audit', allows: 'Read the audit trail', sensitivity: 'medium' },
 } as const satisfies Record<string, CapabilitySpec>;
 

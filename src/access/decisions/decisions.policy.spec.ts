@@ -17,6 +17,7 @@ describe('the scopes of a key', () => {
       'accounts',
       'api_keys',
       'worker_tokens',
+      'workers',
       'audit',
     ]);
   });
@@ -37,6 +38,7 @@ describe('the scopes of a key', () => {
       scopes: ['worker_tokens:write', 'worker_tokens:read'],
       left: ['worker_token.read', 'worker_token.rotate', 'worker_token.revoke'],
     },
+    { scopes: ['workers:write'], left: ['worker.act'] },
     { scopes: ['audit:read'], left: ['audit.read'] },
     { scopes: ['triggers:write'], left: [] },
   ])('$scopes leave $left of everything', ({ scopes, left }) => {

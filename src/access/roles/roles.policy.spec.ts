@@ -20,6 +20,7 @@ const TABLE: Readonly<Record<string, string>> = {
   'worker_token.read': 'x x x - x -',
   'worker_token.rotate': 'x x x - - -',
   'worker_token.revoke': 'x x x - - -',
+  'worker.act': 'x x - - - -',
   'audit.read': 'x x - - x x',
 };
 

@@ -230,6 +230,12 @@ export const SETTINGS = {
     '25',
     'How long after its last claim a worker counts as asking for work; two polls of the worker SDK.',
   ),
+  actionSeconds: setting(
+    'SIGNALBOX_ACTION_SECONDS',
+    seconds(0.5, 3_600),
+    '300',
+    'How long a worker that was asked for something is told again after each reconnect; then the request has expired.',
+  ),
   channelPingSeconds: setting(
     'SIGNALBOX_CHANNEL_PING_SECONDS',
     seconds(0.1, 45),

@@ -20,6 +20,7 @@ import { WorkerChannel, frameBytes, type ChannelFrame } from './channel.stream.t
 import { Pings } from './pings.service.ts';
 import { ChannelRecords } from './records.service.ts';
 
+type PongListener = (ctx: OpContext, workerId: string, nonce: string) => Promise<void>;
 type OpenedListener = (accountId: string, agentId: string, workerId: string) => void;
 
 /** The workers of one agent that hang on this replica, the one that was rung longest ago first. */
@@ -42,6 +43,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
   private readonly byWorker = new Map<string, WorkerChannel>();
   private readonly byAgent = new Map<string, Crew>();
   private readonly listeners = new Set<OpenedListener>();
+  private readonly pongListeners = new Set<PongListener>();
   private readonly doubted = new Set<string>();
   private checkingTokens: Promise<void> | undefined;
   private openings = 0;
@@ -90,6 +92,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     this.presence.heard(ctx.actor, workerId, 'pong', this.pings.roundTripMs(nonce));
     const channel = this.byWorker.get(accountKey(ctx.actor.accountId, workerId));
     if (channel?.agentId === ctx.actor.id) channel.pongAt = this.clock.monotonicMs();
+    for (const listener of this.pongListeners) await listener(ctx, workerId, nonce);
   }
 
   /** Rings the doorbell of so many free workers of an agent that hang here, at most. Answers how many were rung. */
@@ -97,11 +100,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     const crew = this.byAgent.get(accountKey(accountId, agentId));
     if (!crew || atMost < 1) return 0;
     const now = this.clock.monotonicMs();
-    const free: WorkerChannel[] = [];
-    for (const channel of crew.channels) {
-      if (free.length === atMost) break;
-      if (channel.mayBeRung(now) && !this.isDark(channel, now)) free.push(channel);
-    }
+    const free = this.freeOf(crew, atMost, now);
     if (free.length === 0) return 0;
     const doorbell = frameBytes({ id: this.frameId(), type: 'work_available', payload: { agent_id: agentId } });
     let rung = 0;
@@ -117,8 +116,23 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
 
   /** Sends a frame to a worker that hangs here. False: it does not. */
   send(accountId: string, workerId: string, frame: ChannelFrame): boolean {
-    const channel = this.byWorker.get(accountKey(accountId, workerId));
-    return channel !== undefined && this.write(channel, frameBytes(frame));
+    const channel = this.at(accountId, workerId);
+    return channel !== undefined && this.sendOn(channel, frame);
+  }
+
+  /** As `send`, on this channel and none that has taken its place. */
+  sendOn(channel: WorkerChannel, frame: ChannelFrame): boolean {
+    return this.write(channel, frameBytes(frame));
+  }
+
+  /** The worker's channel, if it hangs here. */
+  at(accountId: string, workerId: string): WorkerChannel | undefined {
+    return this.byWorker.get(accountKey(accountId, workerId));
+  }
+
+  /** Calls `listener` with each pong, before it is answered. */
+  onPong(listener: PongListener): void {
+    this.pongListeners.add(listener);
   }
 
   /** Calls `listener` for each new channel, a crowd of them one after the other. */
@@ -199,6 +213,18 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     this.records.noteClosed(channel);
   }
 
+  /** Of those that may be rung, at most so many; lame ducks only where there are no others. */
+  private freeOf({ channels }: Crew, atMost: number, now: number): WorkerChannel[] {
+    const free: WorkerChannel[] = [];
+    const lame: WorkerChannel[] = [];
+    for (const channel of channels) {
+      if (free.length === atMost) return free;
+      if (!channel.mayBeRung(now) || this.isDark(channel, now)) continue;
+      (channel.mode === 'lame_duck' ? lame : free).push(channel);
+    }
+    return [...free, ...lame].slice(0, atMost);
+  }
+
   private crewOf({ accountId, agentId }: WorkerChannel): Crew {
     const agentKey = accountKey(accountId, agentId);
     const crew = this.byAgent.get(agentKey) ?? { accountId, agentId, channels: new Set() };
@@ -235,6 +261,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
 
   private compare(channel: WorkerChannel, row: RecordedChannel, now: number): void {
     if (row.nonce !== channel.nonce || row.agent_id !== channel.agentId) return this.end(channel);
+    channel.mode = row.mode;
     if (row.is_closed) this.records.noteOpened(channel); // somebody took this replica for dead
     const pongAt = row.seconds_since_pong === null ? undefined : now - row.seconds_since_pong * 1_000;
     if (pongAt !== undefined && pongAt > channel.openedAt) channel.pongAt = Math.max(channel.pongAt ?? 0, pongAt);

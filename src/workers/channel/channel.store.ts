@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/db/database.ts';
+import type { Mode } from '../fleet/lights.policy.ts';
 import type { WorkerChannel } from './channel.stream.ts';
 
 /** The newest opening of a worker id is its channel, whichever replica writes first; under another agent's id none is. */
@@ -12,16 +13,24 @@ const RECORD_OPENED = `
   WHERE worker.agent_id = excluded.agent_id
     AND (worker.channel_opened_at IS NULL OR worker.channel_opened_at <= excluded.channel_opened_at
          OR worker.channel_replica = excluded.channel_replica) -- one replica writes in the order of its openings
-  RETURNING channel_nonce AS nonce`;
+  RETURNING channel_nonce AS nonce, mode, EXISTS (
+    SELECT FROM worker_action AS a WHERE a.account_id = worker.account_id AND a.worker_id = worker.id AND a.state = 'sent') AS has_orders`;
 
-/** Answers the nonces of those that are now their worker's channel. A worker id may stand in `channels` once. */
+/** What a channel learns from the row that it is written into. */
+export interface OpenedChannel {
+  readonly nonce: string;
+  readonly mode: Mode;
+  readonly has_orders: boolean;
+}
+
+/** Answers those that are now their worker's channel. A worker id may stand in `channels` once. */
 export async function recordOpened(
   database: Database,
   replicaId: string,
   channels: readonly WorkerChannel[],
   now: number,
-): Promise<Set<string>> {
-  const rows = await database.acrossAccounts<{ nonce: string }>({
+): Promise<ReadonlyMap<string, OpenedChannel>> {
+  const rows = await database.acrossAccounts<OpenedChannel>({
     text: RECORD_OPENED,
     values: [
       replicaId,
@@ -33,7 +42,7 @@ export async function recordOpened(
       channels.map(({ openedAt }) => (now - openedAt) / 1_000),
     ],
   });
-  return new Set(rows.map(({ nonce }) => nonce));
+  return new Map(rows.map((row) => [row.nonce, row]));
 }
 
 const RECORD_CLOSED = `
@@ -60,13 +69,14 @@ export interface RecordedChannel {
   readonly account_id: string;
   readonly id: string;
   readonly agent_id: string;
+  readonly mode: Mode;
   readonly nonce: string | null;
   readonly is_closed: boolean;
   readonly seconds_since_pong: number | null;
 }
 
 const RECORDED = `
-  SELECT w.account_id, w.id, w.agent_id, w.channel_nonce AS nonce, w.channel_closed_at IS NOT NULL AS is_closed,
+  SELECT w.account_id, w.id, w.agent_id, w.mode, w.channel_nonce AS nonce, w.channel_closed_at IS NOT NULL AS is_closed,
          extract(epoch FROM now() - w.last_pong_at)::float8 AS seconds_since_pong
     FROM unnest($1::text[], $2::text[]) AS here (account_id, id)
     JOIN worker AS w ON w.account_id = here.account_id AND w.id = here.id`;

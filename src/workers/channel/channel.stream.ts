@@ -1,5 +1,6 @@
 import { accountKey } from '../../platform/bus/keys.ts';
 import { serverSentEvent, type EventSink } from '../../platform/http/live-stream.ts';
+import type { Mode } from '../fleet/lights.policy.ts';
 import type { Speaker } from '../presence/presence.service.ts';
 
 /** An envelope of the worker protocol, as it goes down a channel. Any other key would make the SDK drop it. */
@@ -35,11 +36,16 @@ export class WorkerChannel {
   /** Its row says that it is the worker's channel. */
   isRecorded = false;
   isBusy = false;
+  /** The worker's, as its row was last read. */
+  mode: Mode = 'normal';
+  /** When its row was written, the worker was still to be told something. */
+  hasOrders = false;
   pongAt: number | undefined;
   closedAt: number | undefined;
   closedBy: 'worker' | 'us' | undefined;
   private rings = 0;
   private rungAt = 0;
+  private told: Set<string> | undefined;
   private readonly sink: EventSink;
 
   constructor(
@@ -79,7 +85,7 @@ export class WorkerChannel {
 
   /** A doorbell that no claim followed is rung again more and more seldom: the worker may be busy, which another replica knows. */
   mayBeRung(now: number): boolean {
-    if (this.isBusy) return false;
+    if (this.isBusy || this.mode === 'draining' || this.mode === 'paused') return false;
     if (this.rings === 0) return true;
     return now - this.rungAt >= Math.min(FIRST_WAIT_MS * 2 ** (this.rings - 1), LONGEST_WAIT_MS);
   }
@@ -87,6 +93,15 @@ export class WorkerChannel {
   noteRung(now: number): void {
     this.rings += 1;
     this.rungAt = now;
+  }
+
+  /** Whether this channel has carried an action; after a reconnect it is sent again. */
+  hasTold(actionId: string): boolean {
+    return this.told?.has(actionId) ?? false;
+  }
+
+  noteTold(actionId: string): void {
+    (this.told ??= new Set()).add(actionId);
   }
 
   /** It asks for work, or has just ended some. */

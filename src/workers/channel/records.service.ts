@@ -3,7 +3,7 @@ import { Clock } from '../../platform/clock/clock.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Log, describeError } from '../../platform/log/log.ts';
 import { Replica } from '../../platform/replica/replica.ts';
-import { recordClosed, recordOpened } from './channel.store.ts';
+import { recordClosed, recordOpened, type OpenedChannel } from './channel.store.ts';
 import type { WorkerChannel } from './channel.stream.ts';
 
 /** After a quiet time a round begins so soon: a doorbell may hang on it. */
@@ -99,11 +99,18 @@ export class ChannelRecords {
     const won = await recordOpened(this.database, this.replica.id, channels, this.clock.monotonicMs());
     for (const channel of channels) {
       if (this.opened.get(channel.key) === channel) this.opened.delete(channel.key);
-      channel.isRecorded = won.has(channel.nonce);
-      if (channel.isRecorded) this.toFollow.push(channel);
+      const row = won.get(channel.nonce);
+      channel.isRecorded = row !== undefined;
+      if (row) this.follow(channel, row);
       else this.handlers?.lost(channel);
     }
     this.handlers?.round();
+  }
+
+  private follow(channel: WorkerChannel, { mode, has_orders }: OpenedChannel): void {
+    channel.mode = mode;
+    channel.hasOrders = has_orders;
+    this.toFollow.push(channel);
   }
 
   private async recordSomeClosed(): Promise<void> {

@@ -1,5 +1,7 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { WorkerTokenRevoked } from '../../identity/index.ts';
+import { Bus } from '../../platform/bus/bus.ts';
+import { accountKey } from '../../platform/bus/keys.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
@@ -19,6 +21,7 @@ export class Fleet implements OnModuleInit {
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Outbox) private readonly outbox: Outbox,
     @Inject(Database) private readonly database: Database,
+    @Inject(Bus) private readonly bus: Bus,
   ) {}
 
   onModuleInit(): void {
@@ -44,7 +47,8 @@ export class Fleet implements OnModuleInit {
 
   /** The worker that speaks says that it leaves: from now on it gets no work. Takes a transaction of its own; may be repeated. */
   async announceDraining(speaker: Speaker, workerId: string): Promise<void> {
-    await announceDrainingRow(this.database, speaker, workerId);
+    if (!(await announceDrainingRow(this.database, speaker, workerId))) return;
+    this.bus.poke('worker.told', accountKey(speaker.accountId, workerId));
   }
 
   private get windows(): Windows {

@@ -133,16 +133,19 @@ export async function markRevoked(database: Database, accountId: string): Promis
 
 const ANNOUNCE_DRAINING = `
   UPDATE worker SET mode = 'draining', mode_since = now(), mode_by = NULL, mode_reason = NULL
-   WHERE account_id = $1 AND id = $2 AND agent_id = $3 AND mode <> 'draining'`;
+   WHERE account_id = $1 AND id = $2 AND agent_id = $3 AND mode <> 'draining' RETURNING id`;
 
-/** Changes nothing of a worker that drains already, whoever asked for it. */
+/** Answers whether something changed: nothing of a worker that drains already, whoever asked for it. */
 export async function announceDrainingRow(
   database: Database,
   { accountId, id: agentId }: Speaker,
   workerId: string,
-): Promise<void> {
+): Promise<boolean> {
   const values = [accountId, workerId, agentId];
-  await database.asAccount(accountId, (transaction) => transaction.query({ text: ANNOUNCE_DRAINING, values }));
+  const rows = await database.asAccount(accountId, (transaction) =>
+    transaction.query({ text: ANNOUNCE_DRAINING, values }),
+  );
+  return rows.length > 0;
 }
 
 const FORGET_BATCH = 500;

@@ -84,18 +84,6 @@ export const reportHealth = operation({
   faults: [],
 });
 
-export const acknowledgeAction = operation({
-  id: 'workers.action_ack',
-  summary: 'Answers an action that a worker was asked for.',
-  frame: { type: 'worker_action_ack' },
-  transaction: 'none',
-  capability: workerToken,
-  audit: unaudited('this build asks for no actions, so there is none to close'),
-  input: { path: WorkerPath, body: z.object({}) },
-  output: empty,
-  faults: [],
-});
-
 export const reportRefusal = operation({
   id: 'workers.error',
   summary: 'Tells that a worker could not take a frame.',

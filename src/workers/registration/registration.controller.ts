@@ -1,15 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
-import {
-  acknowledgeAction,
-  heartbeat,
-  keepAlive,
-  ping,
-  registerWorker,
-  reportHealth,
-  reportRefusal,
-} from './registration.contract.ts';
+import { heartbeat, keepAlive, ping, registerWorker, reportHealth, reportRefusal } from './registration.contract.ts';
 import { WorkerRegistration } from './registration.service.ts';
 
 @Controller()
@@ -30,9 +22,6 @@ export class RegistrationController {
   }
   @Handles(reportHealth) health(ctx: OpContext, input: In<typeof reportHealth>) {
     return this.workers.health(ctx, input);
-  }
-  @Handles(acknowledgeAction) acknowledge(ctx: OpContext, input: In<typeof acknowledgeAction>) {
-    return this.workers.acknowledge(ctx, input);
   }
   @Handles(reportRefusal) refusal(ctx: OpContext, input: In<typeof reportRefusal>) {
     return this.workers.refusal(ctx, input);

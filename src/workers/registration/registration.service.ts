@@ -7,11 +7,11 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Fault, InputInvalid, invalid } from '../../platform/faults/faults.ts';
 import { depthOf, problemsOf, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { WorkerActions } from '../actions/actions.service.ts';
 import { Presence } from '../presence/presence.service.ts';
 import { dialectOf, offersOf, slotsOf } from './dialect.policy.ts';
 import {
   WorkerIdTaken,
-  type acknowledgeAction,
   type heartbeat,
   type keepAlive,
   type ping,
@@ -35,6 +35,7 @@ export class WorkerRegistration {
   constructor(
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
     @Inject(Presence) private readonly presence: Presence,
+    @Inject(WorkerActions) private readonly actions: WorkerActions,
     @Inject(Bus) private readonly bus: Bus,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -73,16 +74,14 @@ export class WorkerRegistration {
     this.presence.heard(ctx.actor, worker_id, 'frame');
     const text = detail?.slice(0, DETAIL_LENGTH).toWellFormed() ?? null;
     await noteHealth(ctx, worker_id, { ok, detail: text, at: wireTime(ctx.now) });
-  }
-
-  async acknowledge(ctx: OpContext, { worker_id }: In<typeof acknowledgeAction>): Promise<void> {
-    this.presence.heard(ctx.actor, worker_id, 'frame');
+    await this.actions.healthReported(ctx, worker_id, ok, text);
   }
 
   async refusal(ctx: OpContext, { worker_id, code, message }: In<typeof reportRefusal>): Promise<void> {
     this.presence.heard(ctx.actor, worker_id, 'frame');
     const [, type = 'unknown'] = REFUSED_TYPE.exec(message ?? '') ?? [];
     await noteRefusal(ctx, worker_id, { at: wireTime(ctx.now), type, code });
+    await this.actions.refused(ctx, worker_id, message ? `${code}: ${message}` : code);
   }
 
   /** Text is kept as it was sent or not at all. A number that no double holds is kept as text: no reason to end a worker. */
@@ -123,6 +122,7 @@ export class WorkerRegistration {
     ctx.afterCommit(() => {
       this.presence.noteSlots(accountId, workerId, slots);
       if (registered.tookOver) this.bus.poke('channel.opened', accountKey(accountId, workerId));
+      if (registered.wasSpared) this.bus.poke('worker.told', accountKey(accountId, workerId)); // it may be rung again
     });
     return stateOf(agentId, workerId, registered.lastSeenAt);
   }

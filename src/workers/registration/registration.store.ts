@@ -16,8 +16,14 @@ export interface NewWorker {
 /** Who only opened a channel or sent a frame under an id has no claim to it. */
 const DROP_STRANGER = `
   DELETE FROM worker WHERE account_id = $1 AND id = $2 AND agent_id <> $3 AND registered_at IS NULL RETURNING id`;
-/** A process that registers starts afresh, also under an id that was there before. */
+/**
+ * A process that registers starts afresh, also under an id that was there before: if that one was told to restart, it did.
+ */
 const REGISTER = `
+  WITH before AS (SELECT mode FROM worker WHERE account_id = $1 AND id = $2),
+  restarted AS (
+    UPDATE worker_action SET state = 'done', done_at = now(), detail = 'it has registered again'
+     WHERE account_id = $1 AND worker_id = $2 AND agent_id = $3 AND action = 'drain_restart' AND state IN ('sent', 'acknowledged'))
   INSERT INTO worker (account_id, id, agent_id, token_id, claimed_handle, generation, manifest, dialect, sdk_version, max_concurrent,
                       version, labels, can_replay, registered_at, last_seen_at, last_path)
   VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, $12::jsonb, $13, now(), now(), 'frame')
@@ -28,12 +34,14 @@ const REGISTER = `
     mode = 'normal', mode_since = NULL, mode_by = NULL, mode_reason = NULL, registered_at = now(), last_seen_at = greatest(worker.last_seen_at, now()), last_path = 'frame',
     health = NULL, models = '[]', config = '{}', refused_frames = '[]'
   WHERE worker.agent_id = excluded.agent_id
-  RETURNING last_seen_at`;
+  RETURNING last_seen_at, coalesce((SELECT mode FROM before) <> 'normal', false) AS was_spared`;
 
 export interface RegisteredWorker {
   readonly lastSeenAt: Date;
   /** Another agent's worker had used the id without registering, and may hold a channel under it. */
   readonly tookOver: boolean;
+  /** It was in another mode than the normal one, and is not any more. */
+  readonly wasSpared: boolean;
 }
 
 /** Undefined when a registered worker of another agent has the id; then nothing changes. */
@@ -45,9 +53,9 @@ export async function registerWorkerRow(ctx: OpContext, worker: NewWorker): Prom
   const values = [...said, version, JSON.stringify(labels), canReplay];
   const [strangers, [row]] = await Promise.all([
     ctx.sql(DROP_STRANGER, [accountId, id, agentId]),
-    ctx.sql<{ last_seen_at: Date }>(REGISTER, [accountId, id, agentId, ...values]),
+    ctx.sql<{ last_seen_at: Date; was_spared: boolean }>(REGISTER, [accountId, id, agentId, ...values]),
   ]);
-  return row && { lastSeenAt: row.last_seen_at, tookOver: strangers.length > 0 };
+  return row && { lastSeenAt: row.last_seen_at, tookOver: strangers.length > 0, wasSpared: row.was_spared };
 }
 
 const OF_MINE = 'WHERE account_id = $1 AND id = $2 AND agent_id = $3';

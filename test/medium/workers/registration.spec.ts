@@ -286,7 +286,7 @@ describe('what workers ask for and tell beside work', () => {
 
   it('trap 1: what wants no reply is 202, whatever it is', async () => {
     const worker = await workerOf('tells');
-    for (const type of ['keep_alive', 'worker_action_ack', 'totally_new', 'secrets_request']) {
+    for (const type of ['keep_alive', 'totally_new', 'secrets_request']) {
       expect((await tell(worker, type)).status).toBe(202);
     }
   });
