@@ -6,7 +6,7 @@ import { violatedConstraint } from '../../platform/db/database-errors.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Replica } from '../../platform/replica/replica.ts';
 import { RunMoves, type Job } from '../../runs/index.ts';
-import { Channels, Presence } from '../../workers/index.ts';
+import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
 import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
@@ -51,6 +51,7 @@ export class Claims {
     @Inject(RunMoves) private readonly moves: RunMoves,
     @Inject(Losses) private readonly losses: Losses,
     @Inject(Presence) private readonly presence: Presence,
+    @Inject(Fleet) private readonly fleet: Fleet,
     @Inject(Channels) private readonly channels: Channels,
     @Inject(Replica) private readonly replica: Replica,
     @Inject(Clock) private readonly clock: Clock,
@@ -60,11 +61,15 @@ export class Claims {
     bus.onGap(() => this.idle.clearAll());
   }
 
-  async claim(ctx: OpContext, { worker_id: workerId, holds = [] }: In<typeof claimRun>): Promise<Assignment> {
+  async claim(ctx: OpContext, { worker_id: workerId, holds = [], draining }: In<typeof claimRun>): Promise<Assignment> {
     const { accountId, id: agentId } = ctx.actor;
     this.presence.heard(ctx.actor, workerId, 'claim');
     const agentKey = accountKey(accountId, agentId);
     const workerKey = accountKey(accountId, workerId);
+    if (draining) {
+      await this.fleet.announceDraining(ctx.actor, workerId);
+      return NOTHING;
+    }
     if (this.replica.isDraining) return NOTHING;
     if (this.free.has(workerKey) && this.idle.isIdle(agentKey, this.clock.monotonicMs())) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);

@@ -57,6 +57,12 @@ export function fingerprintOf(parts: readonly unknown[]): Buffer {
   return sha256OfCanonical(parts);
 }
 
+/** The same for calls that are the same call by their key; undefined without one. */
+export function nameOfRepeats({ op, actor, idempotencyKey }: RepeatableDeed): string | undefined {
+  if (!op.idempotent || idempotencyKey === undefined) return undefined;
+  return JSON.stringify([actor.accountId, actor.id, op.id, idempotencyKey]);
+}
+
 function identityOf({ op, actor, idempotencyKey, fingerprint }: RepeatableDeed): unknown[] | undefined {
   if (!op.idempotent || idempotencyKey === undefined) return undefined;
   return [actor.accountId, actor.id, op.id, idempotencyKey, fingerprint()];

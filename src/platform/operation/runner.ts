@@ -19,11 +19,19 @@ import { LiveStream } from '../http/live-stream.ts';
 import { Log, describeError } from '../log/log.ts';
 import { ANONYMOUS, type Actor } from './actor.ts';
 import { Attempt, type Circumstances } from './attempt.ts';
-import { answerRow, answeredBefore, checkIdempotencyKey, fingerprintOf, type RepeatableDeed } from './idempotency.ts';
+import {
+  answerRow,
+  answeredBefore,
+  checkIdempotencyKey,
+  fingerprintOf,
+  nameOfRepeats,
+  type RepeatableDeed,
+} from './idempotency.ts';
 import { parseParts, type OperationInput, type RawInput } from './input.ts';
 import { Later } from './later.ts';
 import { areaOf, errandOf, isRead, type FrameEnvelope, type Handler, type Operation } from './operation.ts';
 import { schemaOf } from './output.ts';
+import { Turns } from './turns.ts';
 import { AuditTrail, Decider, Identifier, type Deed, type Presented } from './ports.ts';
 
 export const AccessDenied = fault('access.denied', 'refused', 'Not allowed');
@@ -64,6 +72,7 @@ const OWN = /^(auth|access|account|input|idempotency|database|outcome|overload|s
 @Injectable()
 export class OperationRunner {
   private readonly log = new Log('operation');
+  private readonly turns = new Turns();
 
   constructor(
     @Inject(Identifier) private readonly identifier: Identifier,
@@ -139,7 +148,13 @@ export class OperationRunner {
       await this.record(deed, error, 'refused');
       throw error;
     }
-    return this.finish(deed.op, await this.untilKept(deed));
+    return this.finish(deed.op, await this.inTurn(deed));
+  }
+
+  /** Equal calls wait for the first outside the database: fifty of them must not hold fifty connections (F-50). */
+  private inTurn(deed: ReadyDeed): Promise<unknown> {
+    const name = nameOfRepeats(deed);
+    return name === undefined ? this.untilKept(deed) : this.turns.take(name, () => this.untilKept(deed));
   }
 
   private async untilKept(deed: ReadyDeed): Promise<unknown> {

@@ -48,11 +48,13 @@ const retry = (on: string[], more: object = {}) => ({
   retry: { on, max_attempts: 2, backoff_seconds: 0, factor: 2, max_backoff_seconds: 300, ...more },
 });
 /** Makes a worker silent for so long, as far as the rows know. */
-const silence = (worker: StubWorker, seconds: number) =>
-  app.database.query(
+async function silence(worker: StubWorker, seconds: number, base = app, owner = key): Promise<void> {
+  await base.call('GET', `/api/v1/workers/${worker.id}`, { key: owner }); // what was heard is written first
+  await app.database.query(
     `UPDATE worker SET last_seen_at = now() - make_interval(secs => $2), last_claim_at = now() - make_interval(secs => $2) WHERE id = $1`,
     [worker.id, seconds],
   );
+}
 const heardForLong = () => app.database.query(`UPDATE hearing SET since = now() - interval '1 day'`);
 async function until(runId: string, status: string, within = 6_000) {
   for (const end = Date.now() + within; ; await pause(50)) {
@@ -165,9 +167,9 @@ describe('a worker that is lost', () => {
       await worker.claimSoon();
       await heardForLong();
       await pause(100);
-      await silence(worker, 10);
+      await silence(worker, 10, slow, mine);
       const second = await startStub(slow, mine, { handle: 'claims', token: worker.token });
-      expect(await second.claimSoon(1_500)).toMatchObject({ run_id: runId, attempt: 2 });
+      expect(await second.claimSoon()).toMatchObject({ run_id: runId, attempt: 2 });
     } finally {
       await slow.stop();
     }
@@ -304,4 +306,13 @@ it('A6: a worker that nobody registered is asked to register again', async () =>
   expect(await worker.frame('run_claim')).toMatchObject({ status: 404, payload: { code: 'worker.not_registered' } });
   await worker.register();
   expect(await worker.frame('run_claim')).toMatchObject({ status: 200, payload: {} });
+});
+
+it('A9: a worker that says it is leaving gets nothing more, and is shown as draining', async () => {
+  const worker = await stub();
+  await queue(worker.handle);
+  expect(await worker.claim({ draining: true })).toBeUndefined();
+  const shown = (await app.call('GET', `/api/v1/workers/${worker.id}`, { key })).json;
+  expect(shown).toMatchObject({ mode: 'draining', excluded_by: 'worker.draining', assignable: false });
+  expect(await worker.claim()).toBeUndefined();
 });

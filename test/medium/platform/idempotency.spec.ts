@@ -27,7 +27,14 @@ describe('a repeated call', () => {
       await ctx.sql('SELECT pg_sleep(0.05)');
       return { said: mine };
     };
-    const answers = await Promise.all(Array.from({ length: 30 }, () => stage.call({ id }, { 'idempotency-key': id })));
+    let begun = 0;
+    const { act } = deed;
+    deed.act = (...call) => {
+      begun += 1;
+      return act(...call);
+    };
+    const answers = await Promise.all(Array.from({ length: 50 }, () => stage.call({ id }, { 'idempotency-key': id })));
+    expect(begun).toBe(1); // the others held no connection meanwhile
     expect(new Set(answers.map(({ status, json }) => `${status} ${json.said}`)).size).toBe(1);
     expect(answers[0]?.status).toBe(200);
     expect([await stage.facts(id), (await stage.auditOf(id)).length]).toEqual([1, 1]);
