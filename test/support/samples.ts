@@ -35,7 +35,7 @@ import { listAttempts } from '../../src/runs/attempts/attempts.contract.ts';
 import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle/lifecycle.contract.ts';
 import * as actions from '../../src/workers/actions/actions.contract.ts';
 import { openChannel, pong } from '../../src/workers/channel/channel.contract.ts';
-import { getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
+import { forgetWorker, getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
 import * as registration from '../../src/workers/registration/registration.contract.ts';
 import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
@@ -165,6 +165,10 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(listWorkers, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle } })),
   sample(getWorker, async (tenant) => ({ path: { worker_id: (await tenant.agent()).workerId } })),
 
+  sample(forgetWorker, async (tenant) => ({
+    path: { worker_id: (await tenant.agent()).workerId },
+    answers: 409, // it has just registered
+  })),
   sample(actions.actOnWorker, async (tenant) => ({
     path: { worker_id: (await tenant.agent()).workerId },
     body: { action: 'pause' as const, reason: 'too hot', params: { why: 'sweep' } },

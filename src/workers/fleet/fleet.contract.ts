@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fault } from '../../platform/faults/faults.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
+import { empty } from '../../platform/operation/output.ts';
 
 /** Any text without control characters: workers choose their ids. */
 const WorkerId = z
@@ -12,6 +13,8 @@ const WorkerId = z
 export const WorkerPath = z.object({ worker_id: WorkerId });
 
 export const WorkerNotFound = fault('worker.not_found', 'not_found', 'There is no such worker');
+
+export const WorkerOnline = fault('worker.online', 'conflict', 'The worker is online');
 
 const Text = z.string().nullable();
 const Light = z
@@ -101,4 +104,18 @@ export const getWorker = operation({
   input: { path: WorkerPath },
   output: WorkerDetail,
   faults: [WorkerNotFound],
+});
+
+export const forgetWorker = operation({
+  id: 'workers.forget',
+  summary: 'Forgets a worker that is offline and holds no run; what it did stays with its runs.',
+  http: { method: 'DELETE', path: '/api/v1/workers/{worker_id}', status: 204 },
+  capability: 'worker.act',
+  operatorsOnly: true,
+  ours: true,
+  audit: { action: 'worker.forget', target: ({ worker_id }) => ['worker', worker_id] },
+  scope: ({ worker_id }) => ({ worker: worker_id }),
+  input: { path: WorkerPath },
+  output: empty,
+  faults: [WorkerNotFound, WorkerOnline],
 });

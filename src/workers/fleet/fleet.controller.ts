@@ -1,7 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
-import { getWorker, listWorkers } from './fleet.contract.ts';
+import { forgetWorker, getWorker, listWorkers } from './fleet.contract.ts';
 import { Fleet } from './fleet.service.ts';
 
 @Controller()
@@ -13,5 +13,8 @@ export class FleetController {
   }
   @Handles(getWorker) show(ctx: OpContext, input: In<typeof getWorker>) {
     return this.fleet.show(ctx, input);
+  }
+  @Handles(forgetWorker) forget(ctx: OpContext, input: In<typeof forgetWorker>) {
+    return this.fleet.forget(ctx, input);
   }
 }

@@ -2,16 +2,25 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { WorkerTokenRevoked } from '../../identity/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
+import { wireTime } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Outbox } from '../../platform/outbox/outbox.ts';
 import { Presence, type Speaker } from '../presence/presence.service.ts';
-import { WorkerNotFound, type getWorker, type listWorkers } from './fleet.contract.ts';
-import { announceDrainingRow, listWorkerRows, markRevoked, showWorkerRow } from './fleet.store.ts';
-import { workerDetail, workerView } from './worker-view.policy.ts';
-import type { Windows } from './lights.policy.ts';
+import { WorkerNotFound, WorkerOnline, type forgetWorker, type getWorker, type listWorkers } from './fleet.contract.ts';
+import {
+  announceDrainingRow,
+  forgetWorkerRow,
+  listWorkerRows,
+  markRevoked,
+  showWorkerRow,
+  type WorkerDetailRow,
+} from './fleet.store.ts';
+import { workerDetail, workerView, type ViewLimits } from './worker-view.policy.ts';
+
+const MOST_ROWS = 500;
 
 /** The machines, as operators see them. */
 @Injectable()
@@ -31,18 +40,35 @@ export class Fleet implements OnModuleInit {
   async list(ctx: OpContext, query: In<typeof listWorkers>): Promise<Out<typeof listWorkers>> {
     const { agent_id: agent, state, q: text, limit, cursor } = query;
     await this.presence.flush();
-    const filter = { agent, state, text, limit, windowSeconds: this.config.presenceWindowSeconds };
-    const rows = await listWorkerRows(ctx, { ...filter, after: placeOf(cursor) });
-    const last = rows.at(-1);
-    if (last && rows.length === limit) ctx.header('x-next-cursor', cursorOf({ micros: last.first_seen, id: last.id }));
-    return rows.map((row) => workerView(row, this.windows));
+    const found: Out<typeof listWorkers> = [];
+    // Whether a worker is online is computed, so with a filter for it pages are read until one is full.
+    for (let after = placeOf(cursor); ;) {
+      const rows = await listWorkerRows(ctx, { agent, text, after, limit: state ? MOST_ROWS : limit });
+      for (const row of rows) {
+        const view = workerView(row, this.limits);
+        if (state && view.state !== state) continue;
+        found.push(view);
+        if (found.length < limit) continue;
+        ctx.header('x-next-cursor', cursorOf({ micros: row.first_seen, id: row.id }));
+        return found;
+      }
+      const last = rows.at(-1);
+      if (!state || !last || rows.length < MOST_ROWS) return found;
+      after = { micros: last.first_seen, id: last.id };
+    }
   }
 
   async show(ctx: OpContext, { worker_id }: In<typeof getWorker>): Promise<Out<typeof getWorker>> {
-    await this.presence.flush();
-    const row = await showWorkerRow(ctx, worker_id);
-    if (!row) throw WorkerNotFound();
-    return workerDetail(row, this.windows);
+    return workerDetail(await this.find(ctx, worker_id), this.limits);
+  }
+
+  /** @throws Fault 404; 409 `worker.online` while it is not offline, or holds a run. */
+  async forget(ctx: OpContext, { worker_id }: In<typeof forgetWorker>): Promise<void> {
+    const row = await this.find(ctx, worker_id);
+    ctx.note({ agent_id: row.agent_id, last_seen_at: wireTime(row.last_seen_at) });
+    if (workerView(row, this.limits).state === 'online') throw WorkerOnline();
+    if (row.runs.length > 0) throw WorkerOnline({ message: 'The worker is offline, but still holds a run' });
+    if (!(await forgetWorkerRow(ctx, row))) throw WorkerOnline({ message: 'The worker was heard again' });
   }
 
   /** The worker that speaks says that it leaves: from now on it gets no work. Takes a transaction of its own; may be repeated. */
@@ -51,12 +77,22 @@ export class Fleet implements OnModuleInit {
     this.bus.poke('worker.told', accountKey(speaker.accountId, workerId));
   }
 
-  private get windows(): Windows {
+  private async find(ctx: OpContext, workerId: string): Promise<WorkerDetailRow> {
+    await this.presence.flush();
+    const row = await showWorkerRow(ctx, workerId);
+    if (!row) throw WorkerNotFound();
+    return row;
+  }
+
+  private get limits(): ViewLimits {
     const { presenceWindowSeconds, claimWindowSeconds, channelPingSeconds } = this.config;
     return {
-      presenceSeconds: presenceWindowSeconds,
-      claimSeconds: claimWindowSeconds,
-      pingSeconds: channelPingSeconds,
+      windows: {
+        presenceSeconds: presenceWindowSeconds,
+        claimSeconds: claimWindowSeconds,
+        pingSeconds: channelPingSeconds,
+      },
+      loss: this.config,
     };
   }
 }

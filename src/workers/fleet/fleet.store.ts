@@ -28,7 +28,12 @@ export interface WorkerRow {
   readonly channel_opened_at: Date | null;
   readonly channel_closed_at: Date | null;
   readonly channel_closed_by: ClosedBy | null;
+  readonly unacked_since: Date | null;
   readonly token_is_valid: boolean;
+  /** Its agent’s; null: the installation’s. */
+  readonly silent_limit_seconds: number | null;
+  /** Since when this deployment hears without a break. */
+  readonly hearing_since: Date;
   /** The database's clock, which all of these times are compared with. */
   readonly now: Date;
   readonly runs: readonly HeldRun[];
@@ -63,9 +68,7 @@ export interface WorkerDetailRow extends WorkerRow {
 export interface WorkerFilter {
   /** An id or a handle. */
   readonly agent: string | undefined;
-  readonly state: 'online' | 'offline' | undefined;
   readonly text: string | undefined;
-  readonly windowSeconds: number;
   readonly limit: number;
   /** Where the page before ended. */
   readonly after: { readonly micros: string; readonly id: string } | undefined;
@@ -74,9 +77,11 @@ export interface WorkerFilter {
 const COLUMNS = `
   w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, w.version, w.sdk_version,
   w.dialect, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
-  w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
-  coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
+  w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by, w.unacked_since,
+  terms.silent_limit_seconds, hearing.since AS hearing_since, coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
 const FROM = `FROM worker AS w
+    CROSS JOIN hearing
+    LEFT JOIN agent_terms AS terms ON terms.account_id = w.account_id AND terms.agent_id = w.agent_id
     LEFT JOIN agent_directory AS agent ON agent.account_id = w.account_id AND agent.id = w.agent_id
     LEFT JOIN worker_token_state AS token ON token.account_id = w.account_id AND token.id = w.token_id
     LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(cluster_name text, namespace text, pod_name text) ON true
@@ -90,10 +95,9 @@ const FROM = `FROM worker AS w
 const LIST = `
   SELECT ${COLUMNS} ${FROM}
      AND ($2::text IS NULL OR w.agent_id IN (SELECT id FROM agent_directory WHERE account_id = $1 AND (id = $2 OR handle = $2)))
-     AND ($3::text IS NULL OR (w.last_seen_at > now() - make_interval(secs => $4)) = ($3 = 'online'))
-     AND ($5::text IS NULL OR concat_ws(E'\\n', w.id, agent.name, agent.handle, said.pod_name, w.version) ILIKE $5)
-     AND ($6::bigint IS NULL OR (w.first_seen_at, w.id) > (timestamptz 'epoch' + $6 * interval '1 microsecond', $7))
-   ORDER BY w.first_seen_at, w.id LIMIT $8`;
+     AND ($3::text IS NULL OR concat_ws(E'\\n', w.id, agent.name, agent.handle, said.pod_name, w.version) ILIKE $3)
+     AND ($4::bigint IS NULL OR (w.first_seen_at, w.id) > (timestamptz 'epoch' + $4 * interval '1 microsecond', $5))
+   ORDER BY w.first_seen_at, w.id LIMIT $6`;
 const SHOW = `
   SELECT ${COLUMNS}, w.manifest, w.claimed_handle, w.config, w.channel_replica, w.round_trip_ms, w.refused_frames, w.health, w.models,
          token.expires_at AS token_expires_at, token.revoked_at AS token_revoked_at,
@@ -103,17 +107,9 @@ const SHOW = `
     ${FROM} AND w.id = $2`;
 
 export async function listWorkerRows(ctx: OpContext, filter: WorkerFilter): Promise<WorkerRow[]> {
-  const { agent, state, text, windowSeconds, after, limit } = filter;
+  const { agent, text, after, limit } = filter;
   const containing = text === undefined ? null : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
-  const values = [
-    agent ?? null,
-    state ?? null,
-    windowSeconds,
-    containing,
-    after?.micros ?? null,
-    after?.id ?? null,
-    limit,
-  ];
+  const values = [agent ?? null, containing, after?.micros ?? null, after?.id ?? null, limit];
   return ctx.sql<WorkerRow>(LIST, [ctx.actor.accountId, ...values]);
 }
 
@@ -149,14 +145,26 @@ export async function announceDrainingRow(
 }
 
 const FORGET_BATCH = 500;
-const FORGET = `
-  DELETE FROM worker WHERE (account_id, id) IN (
-    SELECT account_id, id FROM worker AS w
-     WHERE last_seen_at < now() - make_interval(days => $1)
-       AND NOT EXISTS (SELECT FROM run_facts AS r
-                        WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.status IN ('claimed', 'running'))
-     LIMIT ${FORGET_BATCH} FOR UPDATE SKIP LOCKED)
-  RETURNING id`;
+const HOLDS_NOTHING = `NOT EXISTS (
+         SELECT FROM run_facts AS r WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.status IN ('claimed', 'running'))`;
+/** With what was asked of it, which nobody could look up any more. */
+function forgetting(which: string): string {
+  return `
+  WITH gone AS (
+    DELETE FROM worker WHERE (account_id, id) IN (SELECT account_id, id FROM worker AS w WHERE ${which}) RETURNING account_id, id),
+  asked AS (DELETE FROM worker_action AS a USING gone WHERE a.account_id = gone.account_id AND a.worker_id = gone.id)
+  SELECT id FROM gone`;
+}
+const FORGET = forgetting(`
+       last_seen_at < now() - make_interval(days => $1) AND ${HOLDS_NOTHING} LIMIT ${FORGET_BATCH} FOR UPDATE SKIP LOCKED`);
+/** Only as it was seen: if it was heard meanwhile, it stays. A Date knows milliseconds. */
+const FORGET_ONE = forgetting(`
+       account_id = $1 AND id = $2 AND date_trunc('milliseconds', last_seen_at) = $3 AND ${HOLDS_NOTHING} FOR UPDATE`);
+
+/** False: it was heard again, or was handed a run. */
+export async function forgetWorkerRow(ctx: OpContext, { id, last_seen_at }: WorkerRow): Promise<boolean> {
+  return (await ctx.sql(FORGET_ONE, [ctx.actor.accountId, id, last_seen_at])).length > 0;
+}
 
 /** Removes workers that were silent for so many days and hold no run. Answers how many of a batch there were. */
 export async function forgetSilent(database: Database, days: number): Promise<number> {

@@ -11,14 +11,26 @@ import {
   type Lights,
   type Windows,
 } from './lights.policy.ts';
+import { lossAheadOf, type Loss, type LossLimits } from './loss.policy.ts';
 
 type View = z.input<typeof WorkerView>;
 
+/** Against what a row is held. */
+export interface ViewLimits {
+  readonly windows: Windows;
+  /** Of the installation; an agent may have a silent limit of its own. */
+  readonly loss: LossLimits;
+}
+
 /** A worker's row in the words of the wire, with the lights that follow from it. */
-export function workerView(row: WorkerRow, windows: Windows): View {
+export function workerView(row: WorkerRow, limits: ViewLimits): View {
+  const { windows } = limits;
   const taken = row.runs.filter(({ slot }) => slot !== null).length;
   const lights = lightsOf(signsOf(row, taken), windows);
-  const candidate = candidateOf(row, lights, taken);
+  const ahead = lossAhead(row, limits.loss);
+  const lost = ahead.at <= row.now ? ahead : null;
+  const candidate = candidateOf(row, { lights, lost, slotsTaken: taken });
+  const silentAt = new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000);
   const { generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode, agent_id } = row;
   return {
     worker_id: row.id,
@@ -26,14 +38,14 @@ export function workerView(row: WorkerRow, windows: Windows): View {
     ...{ agent_id, generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode },
     delivery: lights.channel.state === 'down' ? ['claim'] : ['channel', 'claim'],
     endpoint_url: null,
-    state: lights.process.state === 'ok' ? 'online' : 'offline',
-    lost: null,
+    state: lights.process.state === 'ok' && !lost ? 'online' : 'offline',
+    lost: lost && { at: wireTime(lost.at), rule: lost.rule },
     assignable: isAssignable(candidate),
     excluded_by: exclusionOf(candidate)?.code ?? null,
     presence: {
       last_seen_at: wireTime(row.last_seen_at),
       window_seconds: windows.presenceSeconds,
-      offline_at: wireTime(new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000)),
+      offline_at: wireTime(ahead.at < silentAt ? ahead.at : silentAt),
       last_path: row.last_path,
     },
     lights: wireLights(lights),
@@ -48,10 +60,10 @@ export function workerView(row: WorkerRow, windows: Windows): View {
   };
 }
 
-export function workerDetail(row: WorkerDetailRow, windows: Windows): z.input<typeof WorkerDetail> {
+export function workerDetail(row: WorkerDetailRow, limits: ViewLimits): z.input<typeof WorkerDetail> {
   const { claimed_handle, refused_frames, health, models, ids_of_process, config } = row;
   return {
-    ...workerView(row, windows),
+    ...workerView(row, limits),
     manifest: row.manifest ?? {},
     ...{ claimed_handle, refused_frames, health, models, ids_of_process },
     config: {
@@ -70,11 +82,30 @@ export function workerDetail(row: WorkerDetailRow, windows: Windows): z.input<ty
   };
 }
 
-function candidateOf(row: WorkerRow, lights: Lights, slotsTaken: number): Candidate {
+/** When it is lost unless it is heard. What it was only offered is offered again earlier; that does not lose the worker. */
+function lossAhead(row: WorkerRow, limits: LossLimits): Loss {
+  const signs = {
+    now: row.now,
+    hearingSince: row.hearing_since,
+    lastSeenAt: row.last_seen_at,
+    channelOpenedAt: row.channel_opened_at,
+    channelClosedAt: row.channel_closed_at,
+    channelClosedBy: row.channel_closed_by,
+    unackedSince: row.unacked_since,
+  };
+  const holding = row.runs.some(({ started_at }) => started_at !== null) ? 'running' : 'idle';
+  const silentLimitSeconds = row.silent_limit_seconds ?? limits.silentLimitSeconds;
+  return lossAheadOf(signs, holding, { ...limits, silentLimitSeconds });
+}
+
+function candidateOf(
+  row: WorkerRow,
+  { lights, lost, slotsTaken }: { readonly lights: Lights; readonly lost: Loss | null; readonly slotsTaken: number },
+): Candidate {
   const heldSince = row.runs.flatMap(({ slot, since }) => (slot === null ? [] : [Date.parse(since)]));
   return {
     lights,
-    lost: null,
+    lost,
     isTokenValid: row.token_is_valid,
     mode: row.mode,
     modeSince: row.mode_since,

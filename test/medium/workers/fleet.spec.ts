@@ -73,6 +73,42 @@ describe('the lights of a real worker', () => {
     });
   });
 
+  it('A4: is offline at once when it closed its channel and did not come back, though it was heard within its window', async () => {
+    const worker = await registered('hung-up');
+    await tell(worker, 'run_claim');
+    await app.nest.get(Presence).flush();
+    const channelOf = (seconds: number) => `
+      UPDATE worker SET registered_at = now() - interval '1 min', channel_opened_at = now() - interval '1 min', channel_closed_at = now() - interval '${seconds} s',
+             channel_closed_by = 'worker', last_seen_at = now() - interval '${seconds} s', last_claim_at = now() - interval '${seconds} s'
+       WHERE id = $1`;
+    await app.database.query(`UPDATE hearing SET since = now() - interval '1 hour'`);
+    await app.database.query(channelOf(10), [worker.id]);
+    const soon = await show(worker);
+    expect(soon).toMatchObject({ state: 'online', lost: null, excluded_by: 'worker.channel_stale' });
+    expect(Date.parse(soon.presence.offline_at) - Date.parse(soon.presence.last_seen_at)).toBe(15_000);
+    await app.database.query(channelOf(16), [worker.id]);
+    const gone = await show(worker);
+    expect(gone).toMatchObject({
+      ...{ state: 'offline', assignable: false, excluded_by: 'worker.offline' },
+      lost: { rule: 'closed_by_worker', at: gone.presence.offline_at },
+      lights: { process: { state: 'ok' } },
+    });
+    expect((await list('agent_id=hung-up&state=online')).ids).toEqual([]);
+    expect((await list('agent_id=hung-up&state=offline')).ids).toEqual([worker.id]);
+  });
+
+  it('A4: is lost by bytes that its machine does not acknowledge, whatever else is heard', async () => {
+    const worker = await registered('dead-host');
+    const channel = await openChannel(app.url, worker);
+    await eventually(async () => expect((await show(worker)).channel.opened_at).not.toBeNull());
+    await app.database.query(`UPDATE hearing SET since = now() - interval '1 hour'`);
+    await app.database.query(`UPDATE worker SET unacked_since = now() - interval '19 s' WHERE id = $1`, [worker.id]);
+    expect(await show(worker)).toMatchObject({ state: 'online', lost: null });
+    await app.database.query(`UPDATE worker SET unacked_since = now() - interval '21 s' WHERE id = $1`, [worker.id]);
+    expect(await show(worker)).toMatchObject({ state: 'offline', lost: { rule: 'unacknowledged' } });
+    channel.close();
+  });
+
   it('is online and cannot be assigned while it does not ask for work', async () => {
     const worker = await registered('idle');
     await tell(worker, 'run_claim');
@@ -248,6 +284,52 @@ describe('the list of workers', () => {
       return { status, ...json, request_id: '' };
     };
     expect(await ask(worker.id)).toEqual(await ask('wrk_unknown'));
+  });
+});
+
+describe('forgetting a worker', () => {
+  const forget = ({ id }: { readonly id: string }, key = account.key) =>
+    app.call('DELETE', `/api/v1/workers/${id}`, { key });
+  const silence = async ({ id }: { readonly id: string }) => {
+    await app.nest.get(Presence).flush();
+    await app.database.query(`UPDATE worker SET last_seen_at = now() - interval '10 min' WHERE id = $1`, [id]);
+  };
+
+  it('is refused while it is online, or holds a run; then it is gone, with what was asked of it, and on record', async () => {
+    const worker = await registered('forgettable');
+    await app.call('POST', `/api/v1/workers/${worker.id}/actions`, { key: account.key, body: { action: 'pause' } });
+    await app.call('POST', `/api/v1/workers/${worker.id}/actions`, { key: account.key, body: { action: 'resume' } });
+    expect(await forget(worker)).toMatchObject({ status: 409, json: { code: 'worker.online' } });
+    await app.call('POST', '/api/v1/runs', { key: account.key, body: { agent_id: 'forgettable', input: {} } });
+    const job = await worker.claim();
+    await worker.start(job.run_id);
+    await silence(worker);
+    expect(await forget(worker)).toMatchObject({
+      status: 409,
+      json: { code: 'worker.online', detail: expect.stringContaining('holds a run') },
+    });
+    await worker.complete(job.run_id, { text: 'done' });
+    await silence(worker);
+    expect((await forget(worker)).status).toBe(204);
+    expect((await forget(worker)).status).toBe(404);
+    expect((await list('agent_id=forgettable')).ids).toEqual([]);
+    expect((await app.call('GET', `/api/v1/workers/${worker.id}/actions`, { key: account.key })).status).toBe(404);
+    expect(await app.database.query(`SELECT 1 FROM worker_action WHERE worker_id = $1`, [worker.id])).toEqual([]);
+    const run = await app.call('GET', `/api/v1/runs/${job.run_id}`, { key: account.key });
+    expect(run.json).toMatchObject({ status: 'succeeded', worker_id: worker.id });
+    const rows = await app.database.query(
+      `SELECT outcome FROM audit_entry WHERE action = 'worker.forget' AND target_id = $1 ORDER BY at`,
+      [worker.id],
+    );
+    expect(rows.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'done', 'failed']);
+  });
+
+  it('is for operators: no worker forgets another, and no other account', async () => {
+    const worker = await registered('unforgotten');
+    await silence(worker);
+    expect((await forget(worker, worker.token)).status).toBe(403);
+    expect((await forget(worker, (await app.account()).key)).json.code).toBe('worker.not_found');
+    expect((await show(worker)).worker_id).toBe(worker.id);
   });
 });
 
