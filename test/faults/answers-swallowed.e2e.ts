@@ -4,7 +4,7 @@ import { chanceOf } from '../support/faults/seed.ts';
 import { WorkerProxy, type Fate } from '../support/faults/worker-proxy.ts';
 import { inWorld } from '../support/faults/world.ts';
 
-jest.setTimeout(patience(120));
+jest.setTimeout(patience(600));
 
 describe('F-29: one of five answers to workers is lost on the way', () => {
   it('ends each run exactly once, and leaves none over', async () => {

@@ -4,7 +4,7 @@ import { amount, patience, scaled } from '../support/faults/factor.ts';
 import { chanceOf } from '../support/faults/seed.ts';
 import { inWorld, type KeptWorker } from '../support/faults/world.ts';
 
-jest.setTimeout(patience(120));
+jest.setTimeout(patience(600));
 
 describe('F-30: everything is restarted five times', () => {
   it('while runs are queued: as many rows and completions as runs', async () => {

@@ -17,9 +17,9 @@ export function amount({ short, soak }: { readonly short: number; readonly soak:
   return IS_SOAK ? soak : short;
 }
 
-/** How long a test may take: `shortSeconds` on a busy machine, or the true lengths of its waits and as much again. */
-export function patience(shortSeconds: number): number {
-  return (IS_SOAK ? shortSeconds * 11 : shortSeconds) * 1_000;
+/** When a test is given up, in milliseconds: far beyond what it takes, which is `seconds` of true length and the starting of processes. */
+export function patience(seconds: number): number {
+  return 240_000 + 2 * scaled(seconds);
 }
 
 /** The waits of the product, by their settings, as long as the factor makes them. `changed` are true lengths over the defaults. */

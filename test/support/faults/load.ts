@@ -54,6 +54,12 @@ export class Load {
     await this.finished();
   }
 
+  /** Waits until so many more runs have been accepted. */
+  async more(runs: number): Promise<void> {
+    const wanted = this.accepted.size + runs;
+    while (this.accepted.size < wanted) await sleep(20);
+  }
+
   /** Waits until `total` requests are answered. */
   async finished(): Promise<void> {
     await Promise.all(this.clients);
