@@ -47,6 +47,14 @@ export class StubWorker {
     };
   }
 
+  /** The same worker, as it goes on elsewhere. */
+  at(base: string): StubWorker {
+    const elsewhere = new StubWorker(base, this.token, { handle: this.handle, workerId: this.id });
+    elsewhere.events = this.events;
+    elsewhere.seq = this.seq;
+    return elsewhere;
+  }
+
   /** Posts one frame; with `needsReply` unless told otherwise. */
   async frame(type: string, payload: object = {}, envelope: object = { needsReply: true }): Promise<FrameAnswer> {
     const body = { id: `msg_${randomUUID()}`, type, payload, ...envelope };
