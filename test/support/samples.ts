@@ -150,6 +150,8 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
       input: { prompt: 'hello' },
       channel: 'api' as const,
       metadata: { ticket: 7 },
+      labels: { team: 'blue' },
+      require: { version: '1.0.0', labels: {} },
     },
   })),
   sample(listRuns, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle, limit: 10 } })),
@@ -204,7 +206,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
 
   sample(invokeAgent, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).id },
-    body: { input: { prompt: 'hello' }, event_id: `evt_${newToken()}` },
+    body: { input: { prompt: 'hello' }, event_id: `evt_${newToken()}`, labels: { team: 'blue' }, require: null },
   })),
 
   sample(claimRun, async (tenant) => {

@@ -38,7 +38,7 @@ export class Invoke {
   private async runOf(ctx: OpContext, request: In<typeof invokeAgent>): Promise<RunRow | string> {
     const repeated = ctx.repeated as Memo | undefined;
     if (repeated) return repeated.run_id;
-    const { agent_id: agentRef, input, channel, event_id: eventId, metadata, usage, stream } = request;
+    const { agent_id: agentRef, input, channel, event_id: eventId, metadata, usage, labels, require, stream } = request;
     const transport = stream ? 'api_sse' : 'api_sync';
     return this.runs.order(ctx, {
       agentRef,
@@ -47,6 +47,8 @@ export class Invoke {
       eventId,
       metadata,
       usage,
+      labels,
+      require,
       transport,
       origin: { kind: 'rest', id: null },
     });

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
-import { freeObject } from '../../platform/json/json.ts';
+import { freeObject, isJsonObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
 import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
+import { LABEL_LIMITS, labelProblems } from './labels.policy.ts';
 import { HOOK_EVENTS, SPAN_KINDS } from '../records/records.policy.ts';
 import { RUN_STATUSES } from './lifecycle.states.ts';
 
@@ -53,7 +54,8 @@ const summary = {
   attempt: z.int(),
   origin: z.object({ kind: z.string(), id: Text }),
   parent_run_id: Text,
-  waiting: z.null(),
+  labels: freeObject().meta({ type: 'object', additionalProperties: { type: 'string' } }), // a record would drop `__proto__`
+  waiting: z.object({ kind: z.enum(['queue', 'backoff']), since: z.string() }).nullable(),
   cancel_requested_at: Text,
   input_truncated: z.boolean().optional(),
   output_truncated: z.boolean().optional(),
@@ -130,12 +132,26 @@ export const RunDetail = z
   })
   .meta({ id: 'RunDetail' });
 
+const Labels = freeObject()
+  .check((context) => {
+    if (!isJsonObject(context.value)) return;
+    for (const { path, message } of labelProblems(context.value))
+      context.issues.push({ code: 'custom', path: [...path], message, input: context.value });
+  })
+  .meta(LABEL_LIMITS);
+
+/** Only a worker that has all of it may take the run. */
+const Requirements = z.strictObject({ version: z.string().min(1).max(200).nullish(), labels: Labels.nullish() });
+
 /** What every way of asking for a run may say. */
 export const runRequest = {
   input: freeObject().nullish(),
   channel: RunChannel.nullish(),
   metadata: freeObject().optional(),
   usage: RunUsage.nullish(),
+  // Ours beside the contract's.
+  labels: Labels.nullish(),
+  require: Requirements.nullish(),
 };
 
 const When = z.iso.datetime({ offset: true });

@@ -28,7 +28,8 @@ function common(row: RunRow) {
     attempt: row.attempt,
     origin: { kind: row.origin_kind, id: row.origin_id },
     parent_run_id: row.parent_run_id,
-    waiting: null,
+    labels: row.labels,
+    waiting: row.waiting_kind && { kind: row.waiting_kind, since: wireTime(row.waiting_since) },
     cancel_requested_at: time(row.cancel_requested_at),
   };
 }

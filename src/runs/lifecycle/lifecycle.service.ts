@@ -11,7 +11,7 @@ import { readRecords } from '../records/records.store.ts';
 import type { cancelRun, createRun, getRun, listRuns } from './lifecycle.contract.ts';
 import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
 import { isQueueFull } from './admission.store.ts';
-import { replayProblems } from './replay.policy.ts';
+import { needsReplay, replayProblems } from './replay.policy.ts';
 import { toDetail, toListed, toSummary, type RunSummaryView } from './lifecycle.policy.ts';
 import {
   cancelRunRow,
@@ -33,7 +33,13 @@ export interface RunOrder {
   readonly eventId?: string | null | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
   readonly usage?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly labels?: Labels | null | undefined;
+  /** Which worker may take it; absent: any. */
+  readonly require?:
+    { readonly version?: string | null | undefined; readonly labels?: Labels | null | undefined } | null | undefined;
 }
+
+type Labels = Readonly<Record<string, unknown>>;
 
 /** The rules of a run's life as callers see it. Whoever works on it speaks to `RunMoves`. */
 @Injectable()
@@ -45,13 +51,15 @@ export class RunLifecycle {
 
   /** `POST /runs`: queued, and answered at once. */
   async create(ctx: OpContext, request: In<typeof createRun>): Promise<RunSummaryView> {
-    const { agent_id: agentRef, input, channel, metadata, usage } = request;
+    const { agent_id: agentRef, input, channel, metadata, usage, labels, require } = request;
     const row = await this.order(ctx, {
       agentRef,
       input,
       channel,
       metadata,
       usage,
+      labels,
+      require,
       transport: 'polling',
       origin: { kind: 'rest', id: null },
     });
@@ -63,18 +71,7 @@ export class RunLifecycle {
     const agent = await this.agents.find(ctx, order.agentRef);
     if (agent.archived_at !== null) throw AgentArchived();
     const input = await this.acceptable(agent, order.input ?? {});
-    const run: NewRun = {
-      id: newId('run', ctx.now.getTime()),
-      agentId: agent.id,
-      channel: order.channel ?? 'api',
-      transport: order.transport,
-      origin: order.origin,
-      eventId: order.eventId ?? newId('event', ctx.now.getTime()),
-      eventIsCallers: typeof order.eventId === 'string',
-      input: JSON.stringify(input),
-      metadata: JSON.stringify(order.metadata ?? {}),
-      usage: order.usage ? JSON.stringify(order.usage) : null,
-    };
+    const run = newRun(ctx, agent.id, { ...order, input });
     const refusal = await this.refusalOf(ctx, agent);
     const row = refusal
       ? await this.known(ctx, run, refusal)
@@ -159,8 +156,41 @@ export class RunLifecycle {
       : undefined;
     if (!known && refusal) throw refusal;
     invariant(known, 'an event id that is taken has a run');
-    if (!isDeepStrictEqual(known.input, JSON.parse(run.input)))
-      throw IdempotencyConflict({ message: 'This event_id was used with another input' });
+    if (!isSameOrder(known, run))
+      throw IdempotencyConflict({
+        message: 'This event_id was used with another input, or other labels or requirements',
+      });
     return known;
   }
+}
+
+function newRun({ now }: OpContext, agentId: string, order: RunOrder): NewRun {
+  const { eventId, input, require } = order;
+  return {
+    id: newId('run', now.getTime()),
+    agentId,
+    channel: order.channel ?? 'api',
+    transport: order.transport,
+    origin: order.origin,
+    eventId: eventId ?? newId('event', now.getTime()),
+    eventIsCallers: typeof eventId === 'string',
+    input: JSON.stringify(input ?? {}),
+    metadata: JSON.stringify(order.metadata ?? {}),
+    usage: order.usage ? JSON.stringify(order.usage) : null,
+    labels: JSON.stringify(order.labels ?? {}),
+    requireVersion: require?.version ?? null,
+    requireLabels: JSON.stringify(require?.labels ?? {}),
+    needsReplay: needsReplay(input ?? {}),
+  };
+}
+
+/** Whether an event that comes again asks for what it asked for before. */
+function isSameOrder(known: RunRow, run: NewRun): boolean {
+  return (
+    known.require_version === run.requireVersion &&
+    isDeepStrictEqual(
+      [known.input, known.labels, known.require_labels],
+      [run.input, run.labels, run.requireLabels].map((text) => JSON.parse(text)),
+    )
+  );
 }

@@ -28,6 +28,12 @@ export interface RunRow {
   readonly error_source: 'worker' | 'platform' | null;
   readonly end_code: EndCode | null;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly require_version: string | null;
+  readonly require_labels: Readonly<Record<string, string>>;
+  /** What a queued run waits for: the end of a pause before its next attempt, or its turn. */
+  readonly waiting_kind: 'queue' | 'backoff' | null;
+  readonly waiting_since: Date;
   readonly usage: Readonly<Record<string, unknown>> | null;
   readonly diagnostics: Readonly<Record<string, unknown>> | null;
   readonly tool_calls: number;
@@ -51,7 +57,9 @@ export const END_NUMBERS = 5;
 
 const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
   parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
-  terminal_frame_id, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at`;
+  terminal_frame_id, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
+  labels, require_version, require_labels, waiting_since,
+  CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind`;
 const WHOLE = `${REST}, input, output, diagnostics`;
 const LISTED = `${REST}, NULL::json AS diagnostics,
   CASE WHEN input_bytes > ${LISTED_BYTES} THEN '{}'::json ELSE input END AS input,
@@ -69,12 +77,19 @@ export interface NewRun {
   readonly input: string;
   readonly metadata: string;
   readonly usage: string | null;
+  readonly labels: string;
+  readonly requireVersion: string | null;
+  readonly requireLabels: string;
+  /** Only a worker that can replay may take it. */
+  readonly needsReplay: boolean;
 }
 
 const INSERT = moving(
   `INSERT INTO run (account_id, id, day, agent_id, channel, transport, origin_kind, origin_id, created_by_kind, created_by,
-                    request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers)
-   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1, $17)
+                    request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers,
+                    labels, require_version, require_labels, needs_replay)
+   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1, $17,
+           $18::jsonb, $19, $20::jsonb, $21)
    ON CONFLICT (account_id, agent_id, event_id) WHERE event_is_callers DO NOTHING`,
   { kept: '*', returned: WHOLE },
 );
@@ -101,6 +116,10 @@ export async function insertRun(ctx: OpContext, run: NewRun): Promise<RunRow | u
     run.metadata,
     run.usage,
     run.eventIsCallers,
+    run.labels,
+    run.requireVersion,
+    run.requireLabels,
+    run.needsReplay,
   ]);
   return row;
 }

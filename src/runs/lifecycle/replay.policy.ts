@@ -12,12 +12,17 @@ const ReplayOrder = z.looseObject({
     .nullish(),
 });
 
+/** Whether an input orders a replay, so that only a worker that can replay may take its run. */
+export function needsReplay(input: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(input, 'agentops_replay');
+}
+
 /**
  * What is wrong with the replay order of an input, if it has one. The SDK drops a run whose order it cannot read without a
  * word, and would do so at each offer (worker-protocol.md §23.26): so it is refused at the entry.
  */
 export function replayProblems(input: Readonly<Record<string, unknown>>): InputProblem[] {
-  if (!Object.hasOwn(input, 'agentops_replay')) return [];
+  if (!needsReplay(input)) return [];
   const result = ReplayOrder.safeParse(input['agentops_replay']);
   if (result.success) return [];
   return result.error.issues.map(({ path, message, code }) => ({
