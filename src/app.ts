@@ -10,6 +10,7 @@ import { AppModule } from './app.module.ts';
 import { CONFIG, type Config } from './platform/config/config.ts';
 import { Database } from './platform/db/database.ts';
 import { gatherJsonBodies } from './platform/http/body.ts';
+import { BodyAdmission } from './platform/http/body-admission.ts';
 import { faultFrom, sendFault } from './platform/http/faults.ts';
 import { FRAMES_PATH, FramesTransport } from './platform/http/frames-transport.ts';
 import { Log, NestLog } from './platform/log/log.ts';
@@ -47,7 +48,9 @@ export async function createApp(foundations: Foundations, controllers: readonly 
     },
   );
   const fastify = nest.getHttpAdapter().getInstance();
-  gatherJsonBodies(fastify, bodyLimits(nest, config));
+  const limitOf = bodyLimits(nest, config);
+  nest.get(BodyAdmission).mount(fastify, limitOf);
+  gatherJsonBodies(fastify, limitOf);
   fastify.addHook('onSend', nameRequest);
   fastify.addHook('onResponse', logRequest);
   nest.get(FramesTransport).mount(fastify);

@@ -6,6 +6,7 @@ import { CONFIG, type Config } from './config/config.ts';
 import { KEY_RING, type KeyRing } from './crypto/key-ring.ts';
 import { DATABASE_URL, Database } from './db/database.ts';
 import { PartitionSweep } from './db/partitions.ts';
+import { BodyAdmission } from './http/body-admission.ts';
 import { HttpFaults } from './http/faults.ts';
 import { FramesTransport } from './http/frames-transport.ts';
 import { HttpTransport } from './http/transport.ts';
@@ -26,7 +27,7 @@ export interface Foundations {
 }
 
 const GROUND = [Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
-const OPERATIONS = [OperationRegistry, OperationRunner, FramesTransport, SystemPages];
+const OPERATIONS = [BodyAdmission, OperationRegistry, OperationRunner, FramesTransport, SystemPages];
 
 /** The ground that every room stands on. */
 @Global()

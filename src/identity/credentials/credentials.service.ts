@@ -29,6 +29,8 @@ export class Credentials extends Identifier {
   /** Both are replaced, not emptied: a look that began before an eviction then ends in the maps that nobody reads. */
   private known = new Map<string, Known>();
   private looks = new Map<string, Promise<Known>>();
+  /** Outlives evictions: whose a credential was is no secret to be taken back, and opens nothing. */
+  private readonly accounts = new Map<string, string>();
 
   constructor(
     @Inject(Database) private readonly database: Database,
@@ -44,12 +46,16 @@ export class Credentials extends Identifier {
   async identify({ bearer }: Presented): Promise<Actor> {
     if (bearer === undefined && this.config.auth === 'on') throw AuthMissing();
     const hash = bearer === undefined ? undefined : hashOf(bearer);
-    const key = hash ? Buffer.from(hash).toString('base64') : OWNER;
+    const key = keyOf(hash);
     const { actor } = await this.recall(key, () =>
       hash ? findCredential(this.database, hash) : findOwner(this.database),
     );
     if (hash) this.lastUse.note(actor);
     return actor;
+  }
+
+  accountOf({ bearer }: Presented): string | undefined {
+    return this.accounts.get(keyOf(bearer === undefined ? undefined : hashOf(bearer)));
   }
 
   /** Those of `credentialIds` (API keys and worker tokens) that open something now: for whoever holds streams open under them. */
@@ -74,9 +80,8 @@ export class Credentials extends Identifier {
     const askedAtMs = this.clock.monotonicMs();
     const row = await find();
     const found = { actor: actorOf(row), expiresAtMs: askedAtMs + (row?.expiresInMs ?? Number.POSITIVE_INFINITY) };
-    const oldest = known.size >= KNOWN_MAX ? known.keys().next().value : undefined;
-    if (oldest !== undefined) known.delete(oldest);
-    known.set(key, found);
+    keep(known, key, found);
+    keep(this.accounts, key, found.actor.accountId);
     return found;
   }
 
@@ -84,6 +89,17 @@ export class Credentials extends Identifier {
     this.known = new Map();
     this.looks = new Map();
   }
+}
+
+function keyOf(hash: Uint8Array | undefined): string {
+  return hash ? Buffer.from(hash).toString('base64') : OWNER;
+}
+
+/** Lets go of the oldest where it would be too many. */
+function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  const oldest = map.size >= KNOWN_MAX ? map.keys().next().value : undefined;
+  if (oldest !== undefined) map.delete(oldest);
+  map.set(key, value);
 }
 
 /** @throws Fault for what opens nothing. */

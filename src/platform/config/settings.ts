@@ -314,6 +314,12 @@ export const SETTINGS = {
     String(8 * MiB),
     'The largest body of an invoke or of POST /runs.',
   ),
+  bodiesLimitBytes: setting(
+    'SIGNALBOX_BODIES_LIMIT_BYTES',
+    bytes(1024 * MiB),
+    String(32 * MiB),
+    'How many bytes of request bodies one replica holds at once; three quarters of it at most are one account’s.',
+  ),
   frameLimitBytes: setting(
     'SIGNALBOX_FRAME_LIMIT_BYTES',
     bytes(256 * MiB),

@@ -114,6 +114,11 @@ export const OverloadAccount = fault(
   'limited',
   'Too many calls of this account wait already; nothing was changed',
 );
+export const OverloadBytes = fault(
+  'overload.bytes',
+  'limited',
+  'Too many bytes are under way already; nothing was read',
+);
 export const OutcomeUnclear = fault(
   'outcome.unknown',
   'unavailable',

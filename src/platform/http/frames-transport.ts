@@ -67,6 +67,8 @@ export class FramesTransport {
       void reply.send({ id: newId('message', this.clock.nowMs()), correlationId: frame.id, ...answer });
     } catch (error) {
       refuse(reply, faultFrom(error), request.id, type);
+    } finally {
+      request.admitted?.release();
     }
   }
 

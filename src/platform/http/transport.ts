@@ -51,6 +51,7 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
       requestId: request.id,
       traceparent: request.headers['traceparent']?.toString(),
       headers,
+      handled: request.admitted?.release,
       isGone: () => request.socket.destroyed,
     };
     const result = await this.runner.run(op, handle, call);

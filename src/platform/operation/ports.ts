@@ -16,6 +16,8 @@ export interface Presented {
 export abstract class Identifier {
   /** @throws Fault 401 `auth.missing`, `auth.invalid`, `auth.expired` or `auth.revoked`. */
   abstract identify(presented: Presented): Promise<Actor>;
+  /** The account that the credential was last seen to belong to, without asking anybody. Opens nothing: for sharing load only. */
+  abstract accountOf(presented: Presented): string | undefined;
 }
 
 export type Decision = 'allow' | 'refuse' | 'hide';

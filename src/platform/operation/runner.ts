@@ -52,6 +52,8 @@ export interface Call {
   readonly frame?: FrameEnvelope | undefined;
   /** Filled by the operation: headers of the answer. */
   readonly headers: Map<string, string>;
+  /** Called when the deed is done, before what comes later, which may take minutes. */
+  readonly handled?: (() => void) | undefined;
   /** Whether the caller has hung up: what has not begun by then need not begin. */
   readonly isGone?: () => boolean;
 }
@@ -88,8 +90,9 @@ export class OperationRunner {
     try {
       const actor = await this.identify(op, call);
       const deed = await this.read(op, handle, actor, call);
-      if (op.transaction === 'none') return await this.answerHot(deed);
-      return await this.perform(deed);
+      const result = await (op.transaction === 'none' ? this.answerHot(deed) : this.perform(deed));
+      call.handled?.();
+      return await this.finish(op, result);
     } catch (error) {
       throw this.asFault(error, op, call.requestId);
     }
@@ -138,7 +141,7 @@ export class OperationRunner {
   private async answerHot(deed: ReadyDeed): Promise<unknown> {
     await this.authorize(deed);
     const attempt = new Attempt(deed.call, this.database, this.trail);
-    return this.finish(deed.op, await deed.handle(attempt, deed.input));
+    return deed.handle(attempt, deed.input);
   }
 
   private async perform(deed: ReadyDeed): Promise<unknown> {
@@ -148,7 +151,7 @@ export class OperationRunner {
       await this.record(deed, error, 'refused');
       throw error;
     }
-    return this.finish(deed.op, await this.inTurn(deed));
+    return this.inTurn(deed);
   }
 
   /** Equal calls wait for the first outside the database: fifty of them must not hold fifty connections (F-50). */
