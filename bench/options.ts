@@ -30,7 +30,8 @@ export function readOptions(args: readonly string[], known: readonly Row[]): Opt
   });
   const { short, write, check, help, server } = values;
   if (write && check) throw new Error('--write replaces what --check compares with: use one of them');
-  return { rows: chosen(positionals, known), form: short ? 'short' : 'full', write, check, help, server };
+  const form = short ? 'short' : 'full';
+  return { rows: chosen(positionals, known, form), form, write, check, help, server };
 }
 
 /** The text of --help. */
@@ -40,10 +41,11 @@ export function helpText(rows: readonly Row[]): string {
 Measures the product against floors: bare Node and PostgreSQL doing the least work that still does the job. Floor and
 product take turns on one PostgreSQL, and only the ratio of such neighbours counts; the table shows the medians.
 
-${rows.map(({ id, work }) => `  ${id.padEnd(6)}${work}`).join('\n')}
+${rows.map(({ id, work, inShortForm }) => `${inShortForm ? ' ' : '*'} ${id.padEnd(6)}${work}`).join('\n')}
 
-  --short        three pairs instead of five, and fewer samples: for CI
-  --write        put the results into docs/bench/results.json
+  --short        three pairs instead of five, fewer samples, smaller crowds: for CI; without the rows marked *, unless
+                 they are named
+  --write        put the results into docs/bench/results.json; rows that were not measured stay as they are
   --check        compare with that file; a row whose ratio is worse by more than 30 % is measured again, and if it is
                  so once more the exit code is 1; a noisy figure convicts nobody
   --server FILE  measure another build: FILE is its compiled dist/src/main.js
@@ -55,9 +57,10 @@ A figure is "noisy" and proves nothing when its pairs lie more than 30 % of the 
 above the number of cores before the start, or when other work took more than a quarter of the machine.`;
 }
 
-function chosen(ids: readonly string[], known: readonly Row[]): readonly Row[] {
+function chosen(ids: readonly string[], known: readonly Row[], form: Form): readonly Row[] {
   const unknown = ids.filter((id) => !known.some((row) => row.id === id.toUpperCase()));
   if (unknown.length > 0)
     throw new Error(`there is no row ${unknown.join(', ')}: choose from ${known.map(({ id }) => id).join(', ')}`);
-  return ids.length === 0 ? known : known.filter((row) => ids.some((id) => id.toUpperCase() === row.id));
+  if (ids.length === 0) return known.filter(({ inShortForm }) => form === 'full' || inShortForm);
+  return known.filter((row) => ids.some((id) => id.toUpperCase() === row.id));
 }

@@ -15,6 +15,8 @@ export interface Row {
   readonly id: string;
   /** The work, in the words of the target. */
   readonly work: string;
+  /** Whether the short form measures it when no row is named: what takes minutes, or says little at a small size, does not belong there. */
+  readonly inShortForm: boolean;
   /** Measures floor and product in turns (see `pairs.ts`); what it opens it names to `stage.afterwards`. */
   measure(stage: Stage): Promise<Measurement>;
 }

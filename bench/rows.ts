@@ -1,7 +1,9 @@
 import type { Row } from './row.ts';
 import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
+import { steadyInvokes } from './rows/b-2-steady-invokes.ts';
 import { startAndIdle } from './rows/b-14-start-and-idle.ts';
+import { idleWorkers } from './rows/b-6-idle-workers.ts';
 import { wholeRun } from './rows/b-3-whole-run.ts';
 
 /** Every row there is, in the order they run. */
-export const ROWS: readonly Row[] = [invokeToStart, wholeRun, startAndIdle];
+export const ROWS: readonly Row[] = [invokeToStart, steadyInvokes, wholeRun, idleWorkers, startAndIdle];

@@ -1,36 +1,40 @@
 import type { Product } from '../stage/product.ts';
 import { JsonClient, stringIn } from './json-client.ts';
 import { RUN_INPUT } from './payloads.ts';
-import { BareWorker } from './worker.ts';
+import { BareWorker, type StartTimes } from './worker.ts';
 
-/** A handle of its own for the bench. */
-const AGENT = 'bench';
+/** What a crew is. */
+interface CrewOptions {
+  readonly size: number;
+  readonly sendsEvents: boolean;
+  /** The handle of its agent; one of its own for the bench where only one is needed. */
+  readonly agent?: string;
+}
 
 /** Workers of one agent, and the callers that keep them busy. */
 export class Crew {
   readonly workers: readonly BareWorker[];
   private readonly caller: JsonClient;
+  private readonly agent: string;
 
-  private constructor(caller: JsonClient, workers: readonly BareWorker[]) {
+  private constructor(caller: JsonClient, agent: string, workers: readonly BareWorker[]) {
     this.caller = caller;
+    this.agent = agent;
     this.workers = workers;
   }
 
   /** Mints a worker token and lets `size` workers join. */
-  static async join(product: Product, size: number, sendsEvents: boolean): Promise<Crew> {
+  static async join(product: Product, { size, sendsEvents, agent = 'bench' }: CrewOptions): Promise<Crew> {
     const caller = new JsonClient(product.url, product.apiKey);
-    const minted = await caller.call('POST', '/api/v1/agents/worker-token', { agentId: AGENT });
-    const options = { url: product.url, token: stringIn(minted, 'token'), agent: AGENT, sendsEvents };
+    const options = { url: product.url, token: await mintToken(caller, agent), agent, sendsEvents };
     const workers: BareWorker[] = [];
     while (workers.length < size) workers.push(await BareWorker.join(options));
-    return new Crew(caller, workers);
+    return new Crew(caller, agent, workers);
   }
 
   /** Asks for a run and waits until it has ended well. */
-  async invoke(): Promise<string> {
-    const answer = await this.caller.call('POST', `/api/v1/agents/${AGENT}/invoke`, { input: RUN_INPUT });
-    if (answer['status'] !== 'succeeded') throw new Error(`an invoke ended badly: ${JSON.stringify(answer)}`);
-    return stringIn(answer, 'run_id');
+  invoke(): Promise<string> {
+    return invoke(this.caller, this.agent);
   }
 
   /** `work`, or the failure of any worker meanwhile. */
@@ -43,8 +47,28 @@ export class Crew {
     this.caller.close();
   }
 
+  /** When any of the workers started a run. */
+  startOf(runId: string): StartTimes | undefined {
+    return this.workers.flatMap(({ starts }) => starts.get(runId) ?? [])[0];
+  }
+
   /** A count over all workers. */
   total(of: (worker: BareWorker) => number): number {
     return this.workers.reduce((sum, worker) => sum + of(worker), 0);
   }
+}
+
+/** Makes a worker token; the agent is there from then on. */
+export async function mintToken(caller: JsonClient, agent: string): Promise<string> {
+  return stringIn(await caller.call('POST', '/api/v1/agents/worker-token', { agentId: agent }), 'token');
+}
+
+/**
+ * Asks an agent for a run, waits for its end and answers its id.
+ * @throws Error when it ended otherwise than well.
+ */
+export async function invoke(caller: JsonClient, agent: string): Promise<string> {
+  const answer = await caller.call('POST', `/api/v1/agents/${agent}/invoke`, { input: RUN_INPUT });
+  if (answer['status'] !== 'succeeded') throw new Error(`an invoke ended badly: ${JSON.stringify(answer)}`);
+  return stringIn(answer, 'run_id');
 }

@@ -4,6 +4,14 @@ import type { JsonObject } from './json-client.ts';
 /** What every invoke carries; the floors store the same. */
 export const RUN_INPUT: JsonObject = { prompt: 'hello' };
 
+/** The MD5 of nothing, which is what a worker without skills sends. */
+export const NO_SKILLS = 'd41d8cd98f00b204e9800998ecf8427e';
+
+/** A new id for a frame. */
+export function messageId(): string {
+  return `msg_${randomUUID().replaceAll('-', '')}`;
+}
+
 /** A manifest with the members by which a server tells a modern SDK from older ones. */
 export function manifestOf(agent: string): JsonObject {
   return {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { readFrames } from './frame-stream.ts';
 import { isObject, JsonClient, objectIn, stringIn, type JsonObject } from './json-client.ts';
-import { manifestOf, noOpEvents } from './payloads.ts';
+import { manifestOf, messageId, NO_SKILLS, noOpEvents } from './payloads.ts';
 
 /** Who the worker is and what it does with a run. */
 interface WorkerOptions {
@@ -14,7 +14,7 @@ interface WorkerOptions {
 }
 
 /** When things happened to the run that a worker has just started, on this process's clock. */
-interface StartTimes {
+export interface StartTimes {
   readonly doorbell: number;
   readonly claimed: number;
   readonly started: number;
@@ -36,6 +36,8 @@ const POLL_MS = 10_000;
 export class BareWorker {
   /** The runs it has executed, in order. */
   readonly executed: string[] = [];
+  /** When it started which run; of a run that it started twice, the last time. */
+  readonly starts = new Map<string, StartTimes>();
   /** Claims that found nothing. */
   emptyClaims = 0;
   /** Runs that no doorbell announced while the worker was idle. */
@@ -115,7 +117,9 @@ export class BareWorker {
     const runId = stringIn(job, 'run_id');
     objectIn(job, 'input');
     accepted('run_started', await this.ask('run_started', { run_id: runId }));
-    this.start.resolve({ doorbell, claimed, started: performance.now() });
+    const times = { doorbell, claimed, started: performance.now() };
+    this.starts.set(runId, times);
+    this.start.resolve(times);
     this.start = Promise.withResolvers();
     if (this.options.sendsEvents)
       await this.tell('run_events', { events: noOpEvents(runId) }, { stream: runId, seq: 0 });
@@ -178,13 +182,6 @@ export class BareWorker {
   private fail(error: unknown): void {
     if (!this.stopping) this.failure.reject(error);
   }
-}
-
-/** The MD5 of nothing, which is what a worker without skills sends. */
-const NO_SKILLS = 'd41d8cd98f00b204e9800998ecf8427e';
-
-function messageId(): string {
-  return `msg_${randomUUID().replaceAll('-', '')}`;
 }
 
 function accepted(what: string, state: JsonObject): void {

@@ -22,13 +22,14 @@ interface Sample {
 export const invokeToStart: Row = {
   id: 'B-1',
   work: 'invoke → doorbell on an idle worker’s channel → claim and start answered',
+  inShortForm: true,
   measure,
 };
 
 async function measure(stage: Stage): Promise<Measurement> {
   const floor = await DoorbellFloor.open(stage.postgres.floorUrl);
   stage.afterwards(() => floor.close());
-  const crew = await Crew.join(await stage.startProduct(), 1, false);
+  const crew = await Crew.join(await stage.startProduct(), { size: 1, sendsEvents: false });
   stage.afterwards(() => crew.leave());
 
   stage.say('warming up');

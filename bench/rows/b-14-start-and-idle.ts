@@ -28,6 +28,7 @@ interface Life {
 export const startAndIdle: Row = {
   id: 'B-14',
   work: 'server start to ready on an existing database; idle; memory under the load of B-3',
+  inShortForm: true,
   measure,
 };
 
@@ -75,7 +76,7 @@ function readings(stage: Stage, product: Product) {
 
 /** The most memory the server held during the load of B-3. */
 async function underLoad(product: Product, seconds: number): Promise<number> {
-  const crew = await Crew.join(product, CONCURRENCY, true);
+  const crew = await Crew.join(product, { size: CONCURRENCY, sendsEvents: true });
   let highest = Number.NEGATIVE_INFINITY;
   const timer = setInterval(() => {
     highest = Math.max(highest, product.usage()?.rssMb ?? Number.NaN);

@@ -25,6 +25,7 @@ type Meter = () => Usage | null;
 export const wholeRun: Row = {
   id: 'B-3',
   work: 'a whole no-op run: invoke → claim → start → 5 events → complete, 16 at a time',
+  inShortForm: true,
   measure,
 };
 
@@ -32,7 +33,7 @@ async function measure(stage: Stage): Promise<Measurement> {
   const floor = await WholeRunFloor.open(stage.postgres.floorUrl, CONCURRENCY);
   stage.afterwards(() => floor.close());
   const product = await stage.startProduct();
-  const crew = await Crew.join(product, CONCURRENCY, true);
+  const crew = await Crew.join(product, { size: CONCURRENCY, sendsEvents: true });
   stage.afterwards(() => crew.leave());
 
   const seconds = SECONDS[stage.form];

@@ -1,10 +1,20 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** A process and everything below it. Children that ended are in the CPU time as soon as their parent has waited for them. */
 export interface Usage {
   readonly cpuMs: number;
   readonly rssMb: number;
+}
+
+/** What a process holds after its garbage is collected, in bytes. */
+export interface MemoryAnswer {
+  readonly rss: number;
+  /** JavaScript's objects and the buffers outside its heap. */
+  readonly live: number;
 }
 
 interface ProcessStat {
@@ -33,6 +43,32 @@ export function machineBusyMs(): number {
   const [first = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = first.split(/\s+/).slice(1).map(Number);
   return ((user + nice + system + irq + softirq + steal) * 1000) / TICKS_PER_SECOND;
+}
+
+/** How many files and connections a process may have open; Infinity where nothing says. */
+export function descriptorLimit(): number {
+  const limit = /^Max open files +\d+ +(\d+)/m.exec(readIfPresent('/proc/self/limits') ?? '')?.[1]; // Node raises its own to the hard one
+  return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+/** The file of a module beside `file`, which runs from source or compiled. */
+export function siblingModule(file: string, name: string): string {
+  return path.join(path.dirname(file), `${name}${path.extname(file)}`);
+}
+
+/** Options of a Node process that can be asked for its memory. */
+export const PROBED: readonly string[] = [
+  '--expose-gc',
+  '--import',
+  pathToFileURL(siblingModule(import.meta.filename, 'memory-probe')).href,
+];
+
+/** Has a process that was started with `PROBED` collect its garbage, and asks what it holds then. */
+export async function memoryOf(child: ChildProcess): Promise<MemoryAnswer> {
+  const answered = once(child, 'message') as Promise<[MemoryAnswer]>;
+  child.send('memory');
+  const [memory] = await answered;
+  return memory;
 }
 
 /** The parent of a process, and its name as the kernel has it; undefined when it is gone or on another machine. */

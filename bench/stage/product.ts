@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonClient } from '../client/json-client.ts';
-import { canReadProcesses, usageOf, type Usage } from './processes.ts';
+import { canReadProcesses, memoryOf, PROBED, usageOf, type MemoryAnswer, type Usage } from './processes.ts';
 
 /** How to start the product. */
 interface ProductSettings {
@@ -11,6 +11,17 @@ interface ProductSettings {
   readonly databaseUrl: string;
   readonly dataDirectory: string;
   readonly apiKey: string;
+  readonly start: StartOptions;
+}
+
+/** How a row wants the product started. */
+export interface StartOptions {
+  /** Where it listens; absent: on a free port. */
+  readonly port?: number;
+  /** Whether it can be asked for its memory. */
+  readonly isProbed?: boolean;
+  /** Another way to its database. */
+  readonly databaseUrl?: string;
 }
 
 /** One running server. */
@@ -20,6 +31,8 @@ export interface Product {
   /** From the start of the process to the first 200 of /readyz. */
   readonly readyAfterMs: number;
   usage(): Usage | null;
+  /** What it holds without garbage; only of one that was started probed. */
+  memory(): Promise<MemoryAnswer>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +58,7 @@ export async function startProduct(settings: ProductSettings): Promise<Product> 
       apiKey: settings.apiKey,
       readyAfterMs,
       usage: () => (canReadProcesses ? usageOf(pid) : null),
+      memory: () => server.memory(),
       stop: () => server.stop(),
     };
   } catch (cause) {
@@ -74,9 +88,10 @@ class ServerProcess {
   private readonly url = Promise.withResolvers<string>();
 
   constructor(settings: ProductSettings) {
-    this.child = spawn(process.execPath, [settings.entry], {
+    const { isProbed = false } = settings.start;
+    this.child = spawn(process.execPath, [...(isProbed ? PROBED : []), settings.entry], {
       env: environment(settings),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: isProbed ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.read(text));
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.keep(text));
@@ -107,6 +122,10 @@ class ServerProcess {
     }
   }
 
+  memory(): Promise<MemoryAnswer> {
+    return memoryOf(this.child);
+  }
+
   /** Asks it to drain, and ends it when it does not. */
   async stop(): Promise<void> {
     if (this.ended || this.child.pid === undefined) return;
@@ -134,12 +153,12 @@ class ServerProcess {
 }
 
 /** Ours only: a setting of the user's shell must not change what is measured. */
-function environment({ databaseUrl, dataDirectory, apiKey }: ProductSettings): NodeJS.ProcessEnv {
+function environment({ databaseUrl, dataDirectory, apiKey, start }: ProductSettings): NodeJS.ProcessEnv {
   const foreign = /^(SIGNALBOX_|BENCH_)|^(DATABASE_URL|REDIS_URL|PORT|HOST|PUBLIC_URL)$/;
   const kept = Object.entries(process.env).filter(([name]) => !foreign.test(name));
   return {
     ...Object.fromEntries(kept),
-    PORT: '0',
+    PORT: String(start.port ?? 0),
     DATABASE_URL: databaseUrl,
     SIGNALBOX_DATA_DIR: dataDirectory,
     SIGNALBOX_BOOTSTRAP_API_KEY: apiKey,

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Form } from '../row.ts';
 import { openPostgres, type BenchPostgres } from './postgres.ts';
-import { startProduct, type Product } from './product.ts';
+import { startProduct, type Product, type StartOptions } from './product.ts';
 
 /** What a row has to work with. */
 export interface Stage {
@@ -12,7 +12,7 @@ export interface Stage {
   /** One PostgreSQL for both sides. */
   readonly postgres: BenchPostgres;
   /** Starts the server on the product's database, which stays from start to start. Stopped after the row at the latest. */
-  startProduct(): Promise<Product>;
+  startProduct(start?: StartOptions): Promise<Product>;
   /** Has something closed after the row, however it ends: last in, first out. */
   afterwards(close: () => Promise<void>): void;
   /** Says what is going on, while it is. */
@@ -60,11 +60,11 @@ export class BenchStage implements Stage {
     }
   }
 
-  async startProduct(): Promise<Product> {
+  async startProduct(start: StartOptions = {}): Promise<Product> {
     if (!existsSync(this.entry)) throw new Error(`there is no ${this.entry}: run "npm run build" first`);
-    const { productUrl: databaseUrl } = this.postgres;
+    const { databaseUrl = this.postgres.productUrl } = start;
     const dataDirectory = path.join(this.directory, 'data');
-    const product = await startProduct({ entry: this.entry, databaseUrl, dataDirectory, apiKey: this.apiKey });
+    const product = await startProduct({ entry: this.entry, databaseUrl, dataDirectory, apiKey: this.apiKey, start });
     this.afterwards(() => product.stop());
     return product;
   }
