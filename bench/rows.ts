@@ -1,9 +1,19 @@
 import type { Row } from './row.ts';
 import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
 import { steadyInvokes } from './rows/b-2-steady-invokes.ts';
+import { reconnectStorm } from './rows/b-15-reconnect-storm.ts';
 import { startAndIdle } from './rows/b-14-start-and-idle.ts';
+import { killedWorker } from './rows/b-8-killed-worker.ts';
 import { idleWorkers } from './rows/b-6-idle-workers.ts';
 import { wholeRun } from './rows/b-3-whole-run.ts';
 
 /** Every row there is, in the order they run. */
-export const ROWS: readonly Row[] = [invokeToStart, steadyInvokes, wholeRun, idleWorkers, startAndIdle];
+export const ROWS: readonly Row[] = [
+  invokeToStart,
+  steadyInvokes,
+  wholeRun,
+  idleWorkers,
+  killedWorker,
+  startAndIdle,
+  reconnectStorm,
+];

@@ -11,7 +11,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-type Method = 'GET' | 'POST';
+type Method = 'GET' | 'POST' | 'PUT';
 
 /** JSON over kept-alive connections, as many as there are requests at once. */
 export class JsonClient {
