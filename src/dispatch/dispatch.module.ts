@@ -5,6 +5,8 @@ import { ClaimsController } from './claims/claims.controller.ts';
 import { Claims } from './claims/claims.service.ts';
 import { DeadlineSweep } from './deadlines/deadlines.sweep.ts';
 import { DoorbellSweep } from './doorbells/doorbells.sweep.ts';
+import { ExplainController } from './explain/explain.controller.ts';
+import { Explain } from './explain/explain.service.ts';
 import { Losses } from './losses/losses.service.ts';
 import { LossSweep } from './losses/losses.sweep.ts';
 import { ReportsController } from './reports/reports.controller.ts';
@@ -14,7 +16,7 @@ import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
 
 @Module({
   imports: [RunsModule, WorkersModule],
-  controllers: [ClaimsController, ReportsController],
-  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep],
+  controllers: [ClaimsController, ReportsController, ExplainController],
+  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep, Explain],
 })
 export class DispatchModule {}

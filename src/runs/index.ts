@@ -13,5 +13,7 @@ export {
   unansweredCancels,
   type RunRow,
 } from './lifecycle/lifecycle.store.ts';
+export { type Move } from './attempts/attempts.policy.ts';
+export { readMoves } from './attempts/attempts.store.ts';
 export { toMessage } from './records/records.policy.ts';
 export { type Holder, type Job } from './moves/moves.store.ts';

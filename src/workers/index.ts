@@ -1,7 +1,6 @@
 /** The face of the room: the machines. */
 export { Channels } from './channel/channel.service.ts';
-export { lossOf, type LossRule } from './fleet/loss.policy.ts';
-export { WorkerPath } from './fleet/fleet.contract.ts';
+export { Lights as LightsView, WorkerPath } from './fleet/fleet.contract.ts';
 export { Fleet } from './fleet/fleet.service.ts';
 export {
   exclusionOf,
@@ -11,5 +10,7 @@ export {
   type Lights,
   type Signs,
 } from './fleet/lights.policy.ts';
+export { lossAheadOf, lossOf, type LossRule, type LossSigns } from './fleet/loss.policy.ts';
+export { wireLights } from './fleet/worker-view.policy.ts';
 export { Presence } from './presence/presence.service.ts';
 export { WorkersModule } from './workers.module.ts';

@@ -4,6 +4,7 @@ import { drainQueue, getQueue, pauseQueue, resumeQueue } from '../../src/agents/
 import { getAgent, listAgents } from '../../src/agents/registry/registry.contract.ts';
 import { listAudit } from '../../src/audit/queries/queries.contract.ts';
 import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
+import { explainRun } from '../../src/dispatch/explain/explain.contract.ts';
 import { completeRun, failRun, startRun } from '../../src/dispatch/reports/reports.contract.ts';
 import { getArtifact, listArtifacts } from '../../src/evidence/artifacts/artifacts.contract.ts';
 import { addMessage, ingestEvents, listEvents, takeEvents } from '../../src/evidence/events/events.contract.ts';
@@ -161,6 +162,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     body: { reason: 'no longer needed' },
   })),
 
+  sample(explainRun, async (tenant) => ({ path: { run_id: await tenant.run(await tenant.agent()) } })),
   sample(listAttempts, async (tenant) => ({
     path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
   })),

@@ -18,11 +18,11 @@ export const EXPIRED_WAITING = `
 
 /** Runs that are out and have taken longer, over all attempts, than they may. */
 export const EXPIRED_OUT = `
-  SELECT run.account_id, run.id, run.status, coalesce(terms.run_limit_seconds, $1)::float8 AS seconds
+  SELECT run.account_id, run.id, run.status, coalesce(terms.run_limit_seconds, $1::float8) AS seconds
     FROM run_facts AS run
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
    WHERE run.status IN ('claimed', 'running')
-     AND run.first_claimed_at < now() - make_interval(secs => coalesce(terms.run_limit_seconds, $1))
+     AND run.first_claimed_at < now() - make_interval(secs => coalesce(terms.run_limit_seconds, $1::float8))
    LIMIT 1000`;
 
 export interface ExpiredRun {

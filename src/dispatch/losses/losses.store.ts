@@ -40,7 +40,7 @@ const SUSPECTS = `
        OR worker.unacked_since IS NOT NULL
        OR worker.channel_closed_by = 'worker' AND worker.channel_closed_at >= worker.channel_opened_at
        OR coalesce(worker.last_seen_at, run.claimed_at) < now() - make_interval(secs =>
-            CASE run.status WHEN 'claimed' THEN $4 ELSE coalesce(terms.silent_limit_seconds, $5) END))
+            CASE run.status WHEN 'claimed' THEN $4::float8 ELSE coalesce(terms.silent_limit_seconds, $5::float8) END))
    ORDER BY run.claimed_at LIMIT 1000`;
 
 export interface SuspectLimits {

@@ -39,7 +39,7 @@ export const UNREACHABLE = `
     FROM run_facts AS run
    CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
-   CROSS JOIN LATERAL (SELECT coalesce(terms.invoke_unreachable_after_seconds, $1)::float8 AS seconds) AS limits
+   CROSS JOIN LATERAL (SELECT coalesce(terms.invoke_unreachable_after_seconds, $1::float8) AS seconds) AS limits
    CROSS JOIN LATERAL (
      SELECT count(*)::int AS workers, max(assignable.until) AS assignable_until
        FROM worker_presence AS worker

@@ -102,7 +102,7 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
           AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}
         ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING account_id, id, day, last_seq, agent_id, attempt, input, event_id, thread_id, parent_run_id, origin_kind, origin_id,
-              request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6) FROM asking)) AS deadline),
+              request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6::float8) FROM asking)) AS deadline),
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
     SELECT account_id, id, day, last_seq, attempt, 'run.status',

@@ -20,7 +20,7 @@ const Text = z.string().nullable();
 const Light = z
   .object({ state: z.enum(['ok', 'stale', 'down', 'unknown', 'unused']), since: Text, last_at: Text, why: Text })
   .meta({ id: 'Light' });
-const Lights = z.object({ process: Light, channel: Light, claim: Light, events: Light }).meta({ id: 'Lights' });
+export const Lights = z.object({ process: Light, channel: Light, claim: Light, events: Light }).meta({ id: 'Lights' });
 
 const view = {
   worker_id: z.string(),

@@ -131,7 +131,7 @@ function signsOf(row: WorkerRow, slotsTaken: number) {
   };
 }
 
-function wireLights({ process, channel, claim, events }: Lights): View['lights'] {
+export function wireLights({ process, channel, claim, events }: Lights): View['lights'] {
   return {
     process: wireLight(process),
     channel: wireLight(channel),
