@@ -85,11 +85,13 @@ async function restart(
   const product = await stage.startProduct({ databaseUrl: counter.url, port: Number(new URL(old.url).port) });
   const readySeconds = since();
   let channelsSeconds = Number.NaN;
-  let { open, back } = await crowd.ask({ do: 'count' });
-  while (back < workers && since() < PATIENCE_SECONDS) {
+  let back = 0;
+  for (;;) {
+    const count = await crowd.ask({ do: 'count' });
+    back = count.back;
+    if (count.open === workers && Number.isNaN(channelsSeconds)) channelsSeconds = since();
+    if (back >= workers || since() >= PATIENCE_SECONDS) break;
     await sleep(LOOK_EVERY_MS);
-    ({ open, back } = await crowd.ask({ do: 'count' }));
-    if (open === workers && Number.isNaN(channelsSeconds)) channelsSeconds = since();
   }
   const backSeconds = since();
   const statementsAWorker = (counter.statements - before) / workers;
