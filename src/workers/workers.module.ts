@@ -8,6 +8,7 @@ import { ChannelController } from './channel/channel.controller.ts';
 import { Channels } from './channel/channel.service.ts';
 import { ChannelSweep, DeadChannelSweep } from './channel/channel.sweep.ts';
 import { Pings } from './channel/pings.service.ts';
+import { UnackedSweep } from './channel/unacked.sweep.ts';
 import { ChannelRecords } from './channel/records.service.ts';
 import { FleetController } from './fleet/fleet.controller.ts';
 import { Fleet } from './fleet/fleet.service.ts';
@@ -34,6 +35,7 @@ import { Supplies } from './supplies/supplies.service.ts';
     Channels,
     ChannelSweep,
     DeadChannelSweep,
+    UnackedSweep,
     WorkerActions,
     ActionSweep,
     Supplies,

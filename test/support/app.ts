@@ -24,6 +24,8 @@ export interface AppOptions {
   readonly database?: SuiteDatabase;
   /** Puts something between the application and its database. */
   readonly via?: (url: string) => Promise<string>;
+  /** Where it listens; the loopback address unless said. */
+  readonly host?: string;
   /** Operations of a shape that the product has none of. */
   readonly controllers?: readonly Type[];
 }
@@ -39,7 +41,7 @@ export async function startApp(options: AppOptions = {}) {
   const config: Config = readConfig({ SIGNALBOX_LOG_LEVEL: 'error', ...options.env });
   const databaseUrl = options.via ? await options.via(database.url) : database.url;
   const app = await createApp({ config, databaseUrl, keyRing: KeyRing.parse(KEYS, 'test') }, options.controllers);
-  await app.nest.listen(0, '127.0.0.1');
+  await app.nest.listen(0, options.host ?? '127.0.0.1');
   const url = await app.nest.getUrl();
   return {
     nest: app.nest,

@@ -9,7 +9,7 @@ const RECORD_OPENED = `
     FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[]) AS opened (account_id, id, agent_id, token_id, nonce, age)
   ON CONFLICT (account_id, id) DO UPDATE SET
     channel_replica = excluded.channel_replica, channel_nonce = excluded.channel_nonce, channel_opened_at = excluded.channel_opened_at,
-    channel_closed_at = NULL, channel_closed_by = NULL
+    channel_closed_at = NULL, channel_closed_by = NULL, unacked_since = NULL
   WHERE worker.agent_id = excluded.agent_id
     AND (worker.channel_opened_at IS NULL OR worker.channel_opened_at <= excluded.channel_opened_at
          OR worker.channel_replica = excluded.channel_replica) -- one replica writes in the order of its openings
@@ -60,6 +60,28 @@ export async function recordClosed(database: Database, channels: readonly Worker
       channels.map(({ nonce }) => nonce),
       channels.map(({ closedAt = now }) => (now - closedAt) / 1_000),
       channels.map(({ closedBy = 'unknown' }) => closedBy),
+    ],
+  });
+}
+
+const RECORD_UNACKED = `
+  UPDATE worker SET unacked_since = now() - make_interval(secs => seen.age)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) AS seen (account_id, id, nonce, age)
+   WHERE worker.account_id = seen.account_id AND worker.id = seen.id AND worker.channel_nonce = seen.nonce`;
+
+/** Since when the channels' bytes are not acknowledged, or that they are again. */
+export async function recordUnacked(
+  database: Database,
+  channels: readonly WorkerChannel[],
+  now: number,
+): Promise<void> {
+  await database.acrossAccounts({
+    text: RECORD_UNACKED,
+    values: [
+      channels.map(({ accountId }) => accountId),
+      channels.map(({ workerId }) => workerId),
+      channels.map(({ nonce }) => nonce),
+      channels.map(({ unackedAt }) => (unackedAt === undefined ? null : (now - unackedAt) / 1_000)),
     ],
   });
 }

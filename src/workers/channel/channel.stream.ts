@@ -2,6 +2,7 @@ import { accountKey } from '../../platform/bus/keys.ts';
 import { serverSentEvent, type EventSink } from '../../platform/http/live-stream.ts';
 import type { Mode } from '../fleet/lights.policy.ts';
 import type { Speaker } from '../presence/presence.service.ts';
+import type { Endpoints } from './unacked.policy.ts';
 
 /** An envelope of the worker protocol, as it goes down a channel. Any other key would make the SDK drop it. */
 export interface ChannelFrame {
@@ -43,6 +44,10 @@ export class WorkerChannel {
   pongAt: number | undefined;
   closedAt: number | undefined;
   closedBy: 'worker' | 'us' | undefined;
+  /** Since when its bytes are not acknowledged, as far as it was looked at; undefined while they are. */
+  unackedAt: number | undefined;
+  /** The worker's row says so. */
+  isUnackedRecorded = false;
   private rings = 0;
   private rungAt = 0;
   private told: Set<string> | undefined;
@@ -62,6 +67,14 @@ export class WorkerChannel {
     this.openedAt = opening.at;
     this.key = accountKey(this.accountId, workerId);
     this.sink = sink;
+  }
+
+  /** Its two ends, as the kernel knows them; undefined when it is over. */
+  get endpoints(): Endpoints | undefined {
+    const { localAddress, localPort, remoteAddress, remotePort } = this.sink.socket ?? {};
+    if (localAddress === undefined || localPort === undefined) return undefined;
+    if (remoteAddress === undefined || remotePort === undefined) return undefined;
+    return { localAddress, localPort, remoteAddress, remotePort };
   }
 
   /** False when nothing was written: it is over, or its reader is more than `backlogBytes` behind and was cut off. */
