@@ -85,7 +85,7 @@ async function restart(
   const product = await stage.startProduct({ databaseUrl: counter.url, port: Number(new URL(old.url).port) });
   const readySeconds = since();
   let channelsSeconds = Number.NaN;
-  let back = 0;
+  let back: number;
   for (;;) {
     const count = await crowd.ask({ do: 'count' });
     back = count.back;
