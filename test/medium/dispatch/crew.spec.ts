@@ -24,7 +24,7 @@ async function ended(runIds: readonly string[], within = 8_000) {
 }
 
 /** Serves whatever its doorbells announce, one run at a time, until it is told to stop. Answers what it was given. */
-function serve(worker: StubWorker, each: (runId: string) => Promise<void>) {
+function serve(worker: StubWorker, each: (runId: string) => Promise<'dies' | undefined>) {
   const taken: string[] = [];
   let stopped = false;
   const serving = (async () => {
@@ -33,7 +33,7 @@ function serve(worker: StubWorker, each: (runId: string) => Promise<void>) {
       const job = bell && (await worker.claim());
       if (!job) continue;
       taken.push(job.run_id);
-      await each(job.run_id);
+      if ((await each(job.run_id)) === 'dies') return;
     }
   })();
   return { taken, stop: async () => void ((stopped = true), await serving) };
@@ -49,6 +49,7 @@ it('U-17: of two processes with one worker id the newest owns the channel, and t
   const answer = (worker: StubWorker) => async (runId: string) => {
     await worker.start(runId);
     await worker.complete(runId, {});
+    return undefined;
   };
   const crew = [serve(first, answer(first)), serve(twin, answer(twin))];
   const runs: string[] = [];
@@ -73,10 +74,11 @@ it('U-18: two workers of one agent share the load; losing one loses only the run
         if (index === 0) {
           started.resolve(runId);
           worker.close(); // it dies in the middle of this one
-          return;
+          return 'dies';
         }
         await pause(20);
         await worker.complete(runId, {});
+        return undefined;
       });
     }),
   );
