@@ -87,6 +87,20 @@ describe('an agent’s queue', () => {
     expect((await order(handle)).status).toBe(200);
   });
 
+  it('hands out nothing while it is paused, and what waits while it drains; what is out goes on', async () => {
+    const worker = await newAgent();
+    const first = (await order(worker.handle)).json.run_id;
+    const second = (await order(worker.handle)).json.run_id;
+    expect((await worker.claimSoon()).run_id).toBe(first);
+    await change(worker.handle, 'pause');
+    await worker.start(first);
+    await worker.complete(first, { text: 'done' });
+    expect((await app.call('GET', `/api/v1/runs/${first}`, { key: account.key })).json.status).toBe('succeeded');
+    expect(await worker.claim()).toBeUndefined();
+    await change(worker.handle, 'drain');
+    expect((await worker.claimSoon()).run_id).toBe(second);
+  });
+
   it('that drains still answers a repeated event with its run', async () => {
     const worker = await newAgent();
     const invoke = (body: object) =>
