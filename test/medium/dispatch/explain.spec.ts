@@ -3,66 +3,34 @@ import { Explain } from '../../../src/dispatch/explain/explain.service.ts';
 import { Database } from '../../../src/platform/db/database.ts';
 import type { OpContext } from '../../../src/platform/operation/operation.ts';
 import type { Json } from '../../support/app.ts';
-import { pause, startStub, type StubWorker } from '../../support/stub-worker.ts';
-import { Scene } from '../evidence/scene.ts';
+import { pause, startStub } from '../../support/stub-worker.ts';
+import { Explaining, candidate, seconds, timeOf } from './explaining.ts';
 
 /** Times as they are, and a second place where the waits of the product are short. */
-let scene: Scene;
-let hasty: Scene;
+let calm: Explaining;
+let hasty: Explaining;
 beforeAll(async () => {
-  scene = await Scene.open({ env: { SIGNALBOX_SWEEP_SECONDS: '0.2' } });
-  hasty = await Scene.open({
-    env: {
-      SIGNALBOX_SWEEP_SECONDS: '0.1',
-      SIGNALBOX_PRESENCE_WINDOW_SECONDS: '1.5',
-      SIGNALBOX_CLAIM_WINDOW_SECONDS: '0.6',
-      SIGNALBOX_INVOKE_UNREACHABLE_SECONDS: '0.3',
-      SIGNALBOX_QUEUE_TTL_SECONDS: '600',
-    },
+  calm = await Explaining.open({ SIGNALBOX_SWEEP_SECONDS: '0.2' });
+  hasty = await Explaining.open({
+    SIGNALBOX_SWEEP_SECONDS: '0.1',
+    SIGNALBOX_PRESENCE_WINDOW_SECONDS: '1.5',
+    SIGNALBOX_CLAIM_WINDOW_SECONDS: '0.6',
+    SIGNALBOX_INVOKE_UNREACHABLE_SECONDS: '0.3',
+    SIGNALBOX_OFFER_SECONDS: '0.5',
   });
 });
 afterAll(async () => {
   await hasty.close();
-  await scene.close();
+  await calm.close();
 });
-
-const explain = (runId: string, place = scene): Promise<Json> => place.get(`/api/v1/runs/${runId}/explain`);
-const seconds = (later: string, earlier: string): number => (Date.parse(later) - Date.parse(earlier)) / 1_000;
-const timeOf = ({ until_changed_by }: Json): string => until_changed_by.find(({ kind }: Json) => kind === 'time').at;
-const colleague = (worker: StubWorker, manifest: object = {}, place = scene): Promise<StubWorker> =>
-  startStub(place.app, place.key, { handle: worker.handle, token: worker.token, manifest: { ...manifest } });
-/** A worker that has asked for work, and so is one that work is given to. */
-async function ready(place = scene): Promise<StubWorker> {
-  const worker = await place.worker();
-  await worker.claim();
-  return worker;
-}
-async function post(path: string, body: object = {}, place = scene): Promise<Json> {
-  const { status, json } = await place.app.call('POST', path, { key: place.key, body });
-  expect({ path, status }).toEqual({ path, status: 200 });
-  return json;
-}
-async function policy(worker: StubWorker, body: object, place = scene): Promise<void> {
-  const { status } = await place.app.call('PUT', `/api/v1/agents/${worker.handle}/policy`, { key: place.key, body });
-  expect(status).toBe(200);
-}
-const candidate = (explanation: Json, { id }: StubWorker): Json =>
-  explanation.candidates.find(({ worker_id }: Json) => worker_id === id);
-/** The rule that keeps the run from the worker, and that nobody else takes it either. */
-async function excluded(runId: string, worker: StubWorker, place = scene): Promise<Json> {
-  const explanation = await explain(runId, place);
-  expect(explanation.reason).toMatchObject({ code: 'agent.no_eligible_worker' });
-  expect(candidate(explanation, worker)).toMatchObject({ eligible: false });
-  return candidate(explanation, worker).reason;
-}
 
 describe('a run that waits', () => {
   it('F-33: handing_out: an eligible worker exists, and its runs come in turn', async () => {
-    const worker = await ready();
-    const first = await scene.queue(worker);
-    const second = await scene.queue(worker);
-    const run = await scene.run(second);
-    expect(await explain(second)).toEqual({
+    const worker = await calm.ready();
+    const first = await calm.scene.queue(worker);
+    const second = await calm.scene.queue(worker);
+    const run = await calm.scene.run(second);
+    expect(await calm.explain(second)).toEqual({
       run_id: second,
       status: 'queued',
       as_of: expect.any(String),
@@ -79,107 +47,109 @@ describe('a run that waits', () => {
       history: [],
       transport: 'polling',
     });
-    expect((await explain(first)).reason.detail).toEqual({ workers: 1, ahead: 0 });
+    expect((await calm.explain(first)).reason.detail).toEqual({ workers: 1, ahead: 0 });
   });
 
   it('F-33: agent.no_worker: until one registers, or its time in the queue is over', async () => {
-    const worker = await scene.worker();
-    await policy(worker, { queue_ttl_seconds: 60 });
-    await scene.app.database.query('DELETE FROM worker WHERE id = $1', [worker.id]);
-    const runId = await scene.queue(worker);
-    const { reason, candidates, candidates_total } = await explain(runId);
+    const worker = await calm.scene.worker();
+    await calm.policy(worker, { queue_ttl_seconds: 60 });
+    await calm.scene.app.database.query('DELETE FROM worker WHERE id = $1', [worker.id]);
+    const runId = await calm.scene.queue(worker);
+    const { reason, candidates, candidates_total } = await calm.explain(runId);
     expect(reason.code).toBe('agent.no_worker');
-    expect(reason.since).toBe((await scene.run(runId)).created_at);
+    expect(reason.since).toBe((await calm.scene.run(runId)).created_at);
     expect(seconds(timeOf(reason), reason.since)).toBe(60);
     expect({ candidates, candidates_total }).toEqual({ candidates: [], candidates_total: 0 });
   });
 
   it('F-33: worker.busy: names the runs that take its slots', async () => {
-    const worker = await ready();
-    const taken = await scene.running(worker);
-    const runId = await scene.queue(worker);
-    const reason = await excluded(runId, worker);
-    expect(reason).toMatchObject({ code: 'worker.busy', since: (await scene.run(taken)).claimed_at });
+    const worker = await calm.ready();
+    const taken = await calm.scene.running(worker);
+    const runId = await calm.scene.queue(worker);
+    const reason = await calm.excluded(runId, worker);
+    expect(reason).toMatchObject({ code: 'worker.busy', since: (await calm.scene.run(taken)).claimed_at });
     expect(reason.detail).toEqual({ run_ids: [taken] });
-    expect((await explain(runId)).reason.until_changed_by.map(({ kind }: Json) => kind)).toEqual([
+    expect((await calm.explain(runId)).reason.until_changed_by.map(({ kind }: Json) => kind)).toEqual([
       'worker_frees',
       'time',
     ]);
   });
 
   it('F-33: worker.not_claiming and worker.offline: alive and not asking, then not heard by any path', async () => {
-    const worker = await ready(hasty);
-    const runId = await hasty.queue(worker);
+    const worker = await hasty.ready();
+    const runId = await hasty.scene.queue(worker);
     await pause(700);
     await worker.frame('keep_alive', {}, {});
-    const [row] = await hasty.app.database.query<Json>('SELECT last_claim_at FROM worker WHERE id = $1', [worker.id]);
-    const idle = await excluded(runId, worker, hasty);
+    const [row] = await hasty.scene.app.database.query<Json>('SELECT last_claim_at FROM worker WHERE id = $1', [
+      worker.id,
+    ]);
+    const idle = await hasty.excluded(runId, worker);
     expect(idle.code).toBe('worker.not_claiming');
     expect(seconds(idle.since, row.last_claim_at.toISOString())).toBeCloseTo(0.6);
     await pause(1_600);
-    const gone = await excluded(runId, worker, hasty);
+    const gone = await hasty.excluded(runId, worker);
     expect(gone.code).toBe('worker.offline');
     expect(seconds(gone.since, gone.detail.last_seen_at)).toBeCloseTo(1.5);
-    expect(candidate(await explain(runId, hasty), worker).lights.process.state).toBe('down');
+    expect(candidate(await hasty.explain(runId), worker).lights.process.state).toBe('down');
   });
 
   it('F-33: worker.channel_stale: without a channel it gets no doorbell, and its poll finds the run', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
-    const stale = candidate(await explain(runId), worker);
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
+    const stale = candidate(await calm.explain(runId), worker);
     expect(stale).toMatchObject({ eligible: true, reason: { code: 'worker.channel_stale' } });
     expect((await worker.claim()).run_id).toBe(runId);
   });
 
   it('F-33: worker.token_revoked: an operator gives it another one', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
-    await scene.app.call('DELETE', `/api/v1/agents/${worker.handle}/token`, { key: scene.key });
-    expect(await excluded(runId, worker)).toMatchObject({
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
+    await calm.scene.app.call('DELETE', `/api/v1/agents/${worker.handle}/token`, { key: calm.scene.key });
+    expect(await calm.excluded(runId, worker)).toMatchObject({
       code: 'worker.token_revoked',
       until_changed_by: [{ kind: 'operator' }],
     });
   });
 
   it('F-33: queue.agent_paused: by whom and why', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
-    const state = await post(`/api/v1/agents/${worker.handle}/queue/pause`, { reason: 'a release' });
-    expect((await explain(runId)).reason).toMatchObject({
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
+    const state = await calm.post(`/api/v1/agents/${worker.handle}/queue/pause`, { reason: 'a release' });
+    expect((await calm.explain(runId)).reason).toMatchObject({
       code: 'queue.agent_paused',
       since: state.since,
       detail: { by: state.by, reason: 'a release' },
       until_changed_by: [{ kind: 'operator' }],
     });
-    await post(`/api/v1/agents/${worker.handle}/queue/resume`);
-    expect((await explain(runId)).reason.code).toBe('handing_out');
+    await calm.post(`/api/v1/agents/${worker.handle}/queue/resume`);
+    expect((await calm.explain(runId)).reason.code).toBe('handing_out');
   });
 
   it('F-33: limit.agent_concurrency and limit.account_concurrency: as many are out as may be', async () => {
-    const worker = await ready();
-    const other = await colleague(worker);
+    const worker = await calm.ready();
+    const other = await calm.colleague(worker);
     await other.claim();
-    await policy(worker, { max_concurrent_runs: 1 });
-    const taken = await scene.running(worker);
-    const runId = await scene.queue(worker);
-    const { claimed_at: since } = await scene.run(taken);
-    const limited = await explain(runId);
+    await calm.policy(worker, { max_concurrent_runs: 1 });
+    const taken = await calm.scene.running(worker);
+    const runId = await calm.scene.queue(worker);
+    const { claimed_at: since } = await calm.scene.run(taken);
+    const limited = await calm.explain(runId);
     expect(limited.reason).toMatchObject({ code: 'limit.agent_concurrency', detail: { limit: 1, active: 1 } });
     expect(seconds(limited.reason.since, since)).toBeGreaterThanOrEqual(0);
     expect(candidate(limited, other).eligible).toBe(true);
 
-    const { accountId, key } = await scene.app.account();
-    const far = await startStub(scene.app, key, { handle: 'far' });
-    await scene.app.database.query(
+    const { accountId, key } = await calm.scene.app.account();
+    const far = await startStub(calm.scene.app, key, { handle: 'far' });
+    await calm.scene.app.database.query(
       `INSERT INTO account_settings (account_id, concurrent_runs, updated_by) VALUES ($1, 1, 'test')`,
       [accountId],
     );
     const order = async (): Promise<string> =>
-      (await scene.app.call('POST', '/api/v1/runs', { key, body: { agent_id: 'far' } })).json.run_id;
+      (await calm.scene.app.call('POST', '/api/v1/runs', { key, body: { agent_id: 'far' } })).json.run_id;
     await order();
     await far.claimSoon();
     const waits = await order();
-    const { json } = await scene.app.call('GET', `/api/v1/runs/${waits}/explain`, { key });
+    const { json } = await calm.scene.app.call('GET', `/api/v1/runs/${waits}/explain`, { key });
     expect(json.reason).toMatchObject({ code: 'limit.account_concurrency', detail: { limit: 1, active: 1 } });
     expect(json.also).toMatchObject([{ code: 'agent.no_eligible_worker' }]);
   });
@@ -187,16 +157,16 @@ describe('a run that waits', () => {
 
 describe('a run that is out', () => {
   it('F-33: offered, then executing: who has it, and until when', async () => {
-    const worker = await ready();
-    await policy(worker, { run_limit_seconds: 120 });
-    const runId = await scene.queue(worker);
+    const worker = await calm.ready();
+    await calm.policy(worker, { run_limit_seconds: 120 });
+    const runId = await calm.scene.queue(worker);
     await worker.claimSoon();
-    const { reason: offered } = await explain(runId);
+    const { reason: offered } = await calm.explain(runId);
     expect(offered).toMatchObject({ code: 'offered', detail: { worker_id: worker.id, attempt: 1 } });
     expect(seconds(timeOf(offered), offered.since)).toBe(90);
     await worker.start(runId);
-    const { reason, history, candidates } = await explain(runId);
-    const run = await scene.run(runId);
+    const { reason, history, candidates } = await calm.explain(runId);
+    const run = await calm.scene.run(runId);
     expect(reason).toMatchObject({ code: 'executing', since: run.started_at, detail: { worker_id: worker.id } });
     expect(Math.abs(seconds(timeOf(reason), run.claimed_at) - 120)).toBeLessThan(0.1);
     expect(history).toMatchObject([
@@ -207,25 +177,25 @@ describe('a run that is out', () => {
   });
 
   it('F-33: silent: nothing was heard of its worker, which counts as lost at the silent limit', async () => {
-    const worker = await ready(hasty);
-    await policy(worker, { silent_limit_seconds: 60 }, hasty);
-    const runId = await hasty.running(worker);
-    expect((await explain(runId, hasty)).reason.code).toBe('executing');
+    const worker = await hasty.ready();
+    await hasty.policy(worker, { silent_limit_seconds: 60 });
+    const runId = await hasty.scene.running(worker);
+    expect((await hasty.explain(runId)).reason.code).toBe('executing');
     await pause(1_700);
-    const { reason } = await explain(runId, hasty);
+    const { reason } = await hasty.explain(runId);
     expect(reason.code).toBe('silent');
     expect(seconds(timeOf(reason), reason.since)).toBeCloseTo(60);
   });
 
   it('F-33: cancelling, until its worker confirms; then end.cancelled', async () => {
-    const worker = await ready();
-    const runId = await scene.running(worker);
-    await post(`/api/v1/runs/${runId}/cancel`, { reason: 'enough' });
-    const { reason, also } = await explain(runId);
+    const worker = await calm.ready();
+    const runId = await calm.scene.running(worker);
+    await calm.post(`/api/v1/runs/${runId}/cancel`, { reason: 'enough' });
+    const { reason, also } = await calm.explain(runId);
     expect(reason).toMatchObject({ code: 'cancelling', detail: { worker_id: worker.id, reason: 'enough' } });
     expect(also).toMatchObject([{ code: 'end.cancelled' }]);
     await worker.fail(runId, 'cancelled by the control plane');
-    expect(await explain(runId)).toMatchObject({
+    expect(await calm.explain(runId)).toMatchObject({
       also: [],
       reason: { code: 'end.cancelled', detail: { reason: 'enough', confirmed: true } },
     });
@@ -234,14 +204,14 @@ describe('a run that is out', () => {
 
 describe('a run that ended', () => {
   it('F-33: end.succeeded, and nothing changes that', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
     await worker.serve();
-    const { reason, status, history } = await explain(runId);
+    const { reason, status, history } = await calm.explain(runId);
     expect(status).toBe('succeeded');
     expect(reason).toMatchObject({
       code: 'end.succeeded',
-      since: (await scene.run(runId)).finished_at,
+      since: (await calm.scene.run(runId)).finished_at,
       until_changed_by: [{ kind: 'nothing', what: null, at: null }],
       detail: { worker_id: worker.id, attempt: 1 },
     });
@@ -249,22 +219,22 @@ describe('a run that ended', () => {
   });
 
   it('F-33, N-16, K-21: end.failed: the worker’s own error, labelled as its own', async () => {
-    const worker = await ready();
-    const runId = await scene.running(worker);
+    const worker = await calm.ready();
+    const runId = await calm.scene.running(worker);
     await worker.fail(runId, 'ValueError: no such thing');
-    expect((await explain(runId)).reason).toMatchObject({
+    expect((await calm.explain(runId)).reason).toMatchObject({
       code: 'end.failed',
       detail: { error: 'ValueError: no such thing', error_source: 'worker' },
     });
   });
 
   it('F-33, K-22: end.unreachable: an invoke that nobody could take', async () => {
-    const worker = await hasty.worker();
-    const { json } = await hasty.app.call('POST', `/api/v1/agents/${worker.handle}/invoke`, {
-      key: hasty.key,
+    const worker = await hasty.scene.worker();
+    const { json } = await hasty.scene.app.call('POST', `/api/v1/agents/${worker.handle}/invoke`, {
+      key: hasty.scene.key,
       body: {},
     });
-    const { reason } = await explain(json.run_id, hasty);
+    const { reason } = await hasty.explain(json.run_id);
     expect(reason).toMatchObject({ code: 'end.unreachable', detail: { error_source: 'platform' } });
     expect(reason.message).toMatch(/^unreachable: /);
   });
@@ -272,20 +242,20 @@ describe('a run that ended', () => {
 
 describe('explaining', () => {
   it('of a run of another account is 404 as of a missing one', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
-    const { key } = await scene.app.account();
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
+    const { key } = await calm.scene.app.account();
     const [foreign, missing] = await Promise.all(
-      [runId, 'run_of_nobody'].map((id) => scene.app.call('GET', `/api/v1/runs/${id}/explain`, { key })),
+      [runId, 'run_of_nobody'].map((id) => calm.scene.app.call('GET', `/api/v1/runs/${id}/explain`, { key })),
     );
     expect(foreign?.status).toBe(404);
     expect({ ...foreign?.json, request_id: '' }).toEqual({ ...missing?.json, request_id: '' });
   });
 
   it('takes three statements, however many workers and moves there are', async () => {
-    const worker = await ready();
-    const runId = await scene.queue(worker);
-    const { nest, database } = scene.app;
+    const worker = await calm.ready();
+    const runId = await calm.scene.queue(worker);
+    const { nest, database } = calm.scene.app;
     const [row] = await database.query<{ account_id: string }>('SELECT account_id FROM run WHERE id = $1', [runId]);
     const accountId = row?.account_id ?? '';
     const texts: string[] = [];
@@ -300,14 +270,14 @@ describe('explaining', () => {
   });
 
   it('lists a hundred candidates of many, whoever could take the run first', async () => {
-    const worker = await ready();
-    await scene.app.database.query(
+    const worker = await calm.ready();
+    await calm.scene.app.database.query(
       `INSERT INTO worker (account_id, id, agent_id, token_id, dialect, max_concurrent, mode, registered_at, last_seen_at, last_path, last_claim_at)
        SELECT account_id, 'aaa' || number, agent_id, token_id, dialect, max_concurrent, 'paused', now(), now(), 'claim', now()
          FROM worker, generate_series(1, 150) AS number WHERE id = $1`,
       [worker.id],
     );
-    const { reason, candidates, candidates_total } = await explain(await scene.queue(worker));
+    const { reason, candidates, candidates_total } = await calm.explain(await calm.scene.queue(worker));
     expect(reason.code).toBe('handing_out');
     expect({ shown: candidates.length, candidates_total }).toEqual({ shown: 100, candidates_total: 151 });
     expect(candidates[0]).toMatchObject({ worker_id: worker.id, eligible: true });
