@@ -9,6 +9,8 @@ interface CrewOptions {
   readonly sendsEvents: boolean;
   /** The handle of its agent; one of its own for the bench where only one is needed. */
   readonly agent?: string;
+  /** Its token, where it has workers already: a new one would shut them out. */
+  readonly token?: string;
 }
 
 /** Workers of one agent, and the callers that keep them busy. */
@@ -24,9 +26,13 @@ export class Crew {
   }
 
   /** Mints a worker token and lets `size` workers join. */
-  static async join(product: Product, { size, sendsEvents, agent = 'bench' }: CrewOptions): Promise<Crew> {
+  static async join(
+    product: Product,
+    { size, sendsEvents, agent = 'bench', token: given }: CrewOptions,
+  ): Promise<Crew> {
     const caller = new JsonClient(product.url, product.apiKey);
-    const options = { url: product.url, token: await mintToken(caller, agent), agent, sendsEvents };
+    const token = given ?? (await mintToken(caller, agent));
+    const options = { url: product.url, token, agent, sendsEvents };
     const workers: BareWorker[] = [];
     while (workers.length < size) workers.push(await BareWorker.join(options));
     return new Crew(caller, agent, workers);
@@ -58,7 +64,7 @@ export class Crew {
   }
 }
 
-/** Makes a worker token; the agent is there from then on. */
+/** Makes an agent's worker token, in place of the one it may have. */
 export async function mintToken(caller: JsonClient, agent: string): Promise<string> {
   return stringIn(await caller.call('POST', '/api/v1/agents/worker-token', { agentId: agent }), 'token');
 }

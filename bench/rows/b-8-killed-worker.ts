@@ -99,7 +99,7 @@ async function arrange(
   if (stand === 'running') await retryAtOnce(caller, agent); // the agent is there since its worker has registered
   const answer = invoke(caller, agent).catch(() => undefined);
   await untilHeld(caller, agent, stand);
-  const rescuer = await Crew.join(product, { size: 1, sendsEvents: false, agent });
+  const rescuer = await Crew.join(product, { size: 1, sendsEvents: false, agent, token });
   stage.afterwards(() => rescuer.leave());
   return { stand, victim, rescuer, answer };
 }
