@@ -6,8 +6,12 @@ import { alone } from './figure.ts';
 import { committedFigures, writeResults, type Result } from './results.ts';
 
 let directory: string;
-beforeEach(() => (directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-results-'))));
-afterEach(() => fs.rmSync(directory, { recursive: true }));
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-results-'));
+});
+afterEach(() => {
+  fs.rmSync(directory, { recursive: true });
+});
 
 function result(id: string, value: number): Result {
   const figures = [alone({ name: 'a', unit: 's', target: { of: 'product', is: 'at most', limit: 1 } }, [value])];

@@ -84,20 +84,22 @@ async function restart(
   const busiest = new BusiestSecond(() => counter.statements);
   const product = await stage.startProduct({ databaseUrl: counter.url, port: Number(new URL(old.url).port) });
   const readySeconds = since();
-  let channelsSeconds = Number.NaN;
-  let back: number;
-  for (;;) {
-    const count = await crowd.ask({ do: 'count' });
-    back = count.back;
-    if (count.open === workers && Number.isNaN(channelsSeconds)) channelsSeconds = since();
-    if (back >= workers || since() >= PATIENCE_SECONDS) break;
-    await sleep(LOOK_EVERY_MS);
-  }
+  const { channelsSeconds, back } = await untilBack(crowd, workers, since);
   const backSeconds = since();
   const statementsAWorker = (counter.statements - before) / workers;
   const statements = busiest.end();
   const storm = { readySeconds, channelsSeconds, backSeconds, missing: workers - back, statements, statementsAWorker };
   return { product, storm };
+}
+
+async function untilBack(crowd: Crowd, workers: number, since: () => number) {
+  let channelsSeconds = Number.NaN;
+  for (;;) {
+    const { open, back } = await crowd.ask({ do: 'count' });
+    if (open === workers && Number.isNaN(channelsSeconds)) channelsSeconds = since();
+    if (back >= workers || since() >= PATIENCE_SECONDS) return { channelsSeconds, back };
+    await sleep(LOOK_EVERY_MS);
+  }
 }
 
 /** The most that a counter grew in one second. */
