@@ -7,6 +7,7 @@ import { KEY_RING, type KeyRing } from './crypto/key-ring.ts';
 import { DATABASE_URL, Database } from './db/database.ts';
 import { PartitionSweep } from './db/partitions.ts';
 import { BodyAdmission } from './http/body-admission.ts';
+import { CalmAnswers } from './http/calm-answers.ts';
 import { HttpFaults } from './http/faults.ts';
 import { FramesTransport } from './http/frames-transport.ts';
 import { HttpTransport } from './http/transport.ts';
@@ -27,7 +28,7 @@ export interface Foundations {
 }
 
 const GROUND = [Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
-const OPERATIONS = [BodyAdmission, OperationRegistry, OperationRunner, FramesTransport, SystemPages];
+const OPERATIONS = [BodyAdmission, OperationRegistry, OperationRunner, CalmAnswers, FramesTransport, SystemPages];
 
 /** The ground that every room stands on. */
 @Global()

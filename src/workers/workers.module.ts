@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule, UnwrittenPresence } from '../agents/index.ts';
 import { IdentityModule } from '../identity/index.ts';
+import { ClientManners } from '../platform/operation/ports.ts';
 import { ActionsController } from './actions/actions.controller.ts';
 import { WorkerActions } from './actions/actions.service.ts';
 import { ActionSweep } from './actions/actions.sweep.ts';
@@ -13,18 +14,21 @@ import { ChannelRecords } from './channel/records.service.ts';
 import { FleetController } from './fleet/fleet.controller.ts';
 import { Fleet } from './fleet/fleet.service.ts';
 import { FleetSweep } from './fleet/fleet.sweep.ts';
+import { Manners } from './presence/manners.service.ts';
 import { Presence } from './presence/presence.service.ts';
 import { RegistrationController } from './registration/registration.controller.ts';
 import { WorkerRegistration } from './registration/registration.service.ts';
 import { SuppliesController } from './supplies/supplies.controller.ts';
 import { Supplies } from './supplies/supplies.service.ts';
 
-/** Global, because it provides a port that a room below asks for. */
+/** Global, because it provides ports that rooms below ask for. */
 @Global()
 @Module({
   imports: [IdentityModule, AgentsModule],
   controllers: [RegistrationController, FleetController, ChannelController, ActionsController, SuppliesController],
   providers: [
+    Manners,
+    { provide: ClientManners, useExisting: Manners },
     Presence,
     { provide: UnwrittenPresence, useExisting: Presence },
     WorkerRegistration,
@@ -40,6 +44,6 @@ import { Supplies } from './supplies/supplies.service.ts';
     ActionSweep,
     Supplies,
   ],
-  exports: [Presence, UnwrittenPresence, Channels, Fleet],
+  exports: [ClientManners, Presence, UnwrittenPresence, Channels, Fleet],
 })
 export class WorkersModule {}

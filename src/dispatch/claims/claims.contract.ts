@@ -31,7 +31,7 @@ export const WorkerNotRegistered = fault(
 export const claimRun = operation({
   id: 'dispatch.claim',
   summary: 'Hands a worker the oldest queued run of its agent.',
-  frame: { type: 'run_claim', reply: 'run_assignment' },
+  frame: { type: 'run_claim', reply: 'run_assignment', calm: {} },
   transaction: 'none', // most claims find nothing; the one that finds something takes a short transaction itself
   capability: workerToken,
   audit: unaudited('the run’s own history says who claimed it'),

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock, wireTime } from '../../platform/clock/clock.ts';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { violatedConstraint } from '../../platform/db/database-errors.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Replica } from '../../platform/replica/replica.ts';
@@ -10,6 +11,7 @@ import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
 import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
+import { unreadable } from './job.policy.ts';
 
 type Assignment = Out<typeof claimRun>;
 
@@ -18,6 +20,8 @@ const NOTHING: Assignment = {};
 /** How long an empty answer is believed. Pokes end the belief at once; this bounds a lost one. */
 const BELIEVED_MS = 2_000;
 const TRIES = 3;
+/** Runs that one claim may find to be unreadable before it is answered empty. */
+const REFUSALS = 10;
 /** A worker that asks for work while it holds a run has lost that run (worker-protocol.md A5). It is no loss of the worker. */
 const ASKED_AGAIN = {
   rule: 'asked_again',
@@ -55,6 +59,7 @@ export class Claims {
     @Inject(Channels) private readonly channels: Channels,
     @Inject(Replica) private readonly replica: Replica,
     @Inject(Clock) private readonly clock: Clock,
+    @Inject(CONFIG) private readonly config: Config,
     @Inject(Bus) bus: Bus,
   ) {
     bus.on('agent.work', (agentKey) => this.idle.clear(agentKey));
@@ -76,7 +81,8 @@ export class Claims {
     if (holds.length >= slots) return NOTHING;
     if (slots === 1 && this.asking.has(workerKey)) return NOTHING; // its first question is being answered
     this.asking.add(workerKey);
-    const job = await this.take(ctx, { workerId, holds, slots, agentKey }).finally(() => this.asking.delete(workerKey));
+    const claimant = { workerId, holds, slots, agentKey };
+    const job = await this.takeReadable(ctx, claimant).finally(() => this.asking.delete(workerKey));
     this.remember(workerKey, job === undefined && holds.length === 0);
     if (!job) {
       this.channels.noteFree(accountId, workerId);
@@ -95,6 +101,19 @@ export class Claims {
     if (!isFree) this.free.delete(workerKey);
     else if (this.free.size < FREE_MAX) this.free.add(workerKey);
     else this.free.clear(); // learned again by their next claims
+  }
+
+  /** A job that would end the worker’s process ends here instead, and the next one is taken. */
+  private async takeReadable(ctx: OpContext, claimant: Asking): Promise<Job | undefined> {
+    const { accountId } = ctx.actor;
+    for (let refused = 0; refused < REFUSALS; refused += 1) {
+      const job = await this.take(ctx, claimant);
+      const reason = job && unreadable(job.input, this.config.jsonDepthLimit);
+      if (!job || reason === undefined) return job;
+      const end = { code: 'end.job_refused', error: `job_refused: ${reason}` } as const;
+      await ctx.briefly((inner) => this.moves.end(inner, { accountId, runId: job.id, from: ['claimed'] }, end));
+    }
+    return undefined;
   }
 
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */

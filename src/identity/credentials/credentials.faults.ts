@@ -4,6 +4,11 @@ export const AuthMissing = fault('auth.missing', 'unauthenticated', 'A credentia
 export const AuthInvalid = fault('auth.invalid', 'unauthenticated', 'This credential is not known');
 export const AuthExpired = fault('auth.expired', 'unauthenticated', 'This credential has expired');
 export const AuthRevoked = fault('auth.revoked', 'unauthenticated', 'This credential was revoked');
+export const AuthThrottled = fault(
+  'auth.throttled',
+  'limited',
+  'Too many credentials from this address open nothing: this one was not looked at',
+);
 export const AccountSuspended = fault('account.suspended', 'refused', 'This account is suspended');
 /** Raised wherever somebody would hand out rights; what is held is the room access's to say. */
 export const AccessEscalation = fault('access.escalation', 'refused', 'Nobody may give away what they do not hold');

@@ -7,11 +7,18 @@ const OUTAGE =
 const OUTAGE_MESSAGE =
   /Connection terminated|timeout exceeded when trying to connect|server closed the connection|not queryable/i;
 const CONFLICT = /^(40001|40P01|P2034)$/;
+/** What a statement ends with at its `statement_timeout`. */
+const QUERY_CANCELED = '57014';
 /** Text that PostgreSQL cannot keep: NUL, or half of a surrogate pair. */
 const UNSTORABLE = /^(22021|22P05)$/;
 
 export function isOutage(error: unknown): boolean {
   return someCause(error, (one) => OUTAGE.test(codeOf(one)) || OUTAGE_MESSAGE.test(one.message));
+}
+
+/** A statement took longer than it may, and was given up with its transaction. */
+export function isTimeout(error: unknown): boolean {
+  return someCause(error, (one) => codeOf(one) === QUERY_CANCELED);
 }
 
 /** Two transactions wanted the same thing; the loser may try again. */

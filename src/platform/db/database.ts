@@ -3,6 +3,7 @@ import type net from 'node:net';
 import pg from 'pg';
 import type { PrismaClient } from '../../../generated/prisma/client.ts';
 import { CONFIG, readConfig } from '../config/config.ts';
+import type { Deadline } from '../clock/deadline.ts';
 import type { FairGate } from '../overload/fair-gate.ts';
 import { openBoundPrisma } from './bound-prisma.ts';
 import { APP_CONNECTIONS, openDoor, type Errand, type Waits } from './door.ts';
@@ -15,6 +16,13 @@ export const DATABASE_URL = Symbol('DATABASE_URL');
 const APP_ROLE = 'signalbox_app';
 const SYSTEM_ROLE = 'signalbox_system';
 const SYSTEM_CONNECTIONS = 4;
+
+/** How long somebody waits for what a transaction is for. */
+interface Waiting {
+  /** Whether the caller has hung up. */
+  readonly isGone?: (() => boolean) | undefined;
+  readonly deadline?: Deadline | undefined;
+}
 
 /** The only door to the database. DATABASE_URL belongs to the owner; no session of ours acts as the owner. */
 @Injectable()
@@ -38,12 +46,19 @@ export class Database {
 
   /**
    * Begins a transaction that sees the rows of one account, when it is the account's turn. The runner calls this; services
-   * get theirs in `ctx`.
+   * get theirs in `ctx`. `isGone` and a deadline that is over give up the turn; the deadline also ends a statement.
    * @throws Fault 429 `overload.account` or 503 `database.busy`.
    */
-  async begin(accountId: string, mode: Mode, errand: Errand = 'work', isGone?: () => boolean): Promise<Transaction> {
-    const leave = await this.door.enter({ account: accountId, lane: errand, isGone });
-    return Transaction.begin(this.app, mode, ['app.account', accountId], leave);
+  async begin(
+    accountId: string,
+    mode: Mode,
+    errand: Errand = 'work',
+    { isGone, deadline }: Waiting = {},
+  ): Promise<Transaction> {
+    const isOver = deadline ? () => deadline.isOver : isGone;
+    const leave = await this.door.enter({ account: accountId, lane: errand, isGone: isOver });
+    const limit = deadline && { statement_timeout: String(Math.max(1, Math.floor(deadline.leftMs()))) };
+    return Transaction.begin(this.app, mode, { 'app.account': accountId, ...limit }, leave);
   }
 
   /** Runs work that belongs to no account (a sweep, a delivery). Its purpose shows in `pg_stat_activity`. */
@@ -52,7 +67,7 @@ export class Database {
     work: (transaction: Transaction) => Promise<T>,
     mode: Mode = 'perhaps',
   ): Promise<T> {
-    const transaction = await Transaction.begin(this.system, mode, ['application_name', `system: ${purpose}`]);
+    const transaction = await Transaction.begin(this.system, mode, { application_name: `system: ${purpose}` });
     return complete(transaction, () => work(transaction));
   }
 
@@ -62,8 +77,9 @@ export class Database {
     work: (transaction: Transaction) => Promise<T>,
     mode: Mode = 'write',
     errand: Errand = 'work',
+    deadline?: Deadline,
   ): Promise<T> {
-    const transaction = await this.begin(accountId, mode, errand);
+    const transaction = await this.begin(accountId, mode, errand, { deadline });
     return complete(transaction, () => work(transaction));
   }
 

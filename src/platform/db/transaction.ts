@@ -27,9 +27,13 @@ const NUMBER: Readonly<Record<Mode, string>> = {
   perhaps: '',
 };
 
+/** What is set until the end of a transaction: names of PostgreSQL's and their values. */
+type Settings = Readonly<Record<string, string>>;
+
 /** Everything that comes before the first statement, as one message: each message costs both sides some 20 µs of CPU. */
-function beginning(mode: Mode, [setting, value]: readonly [string, string]): string {
-  return `${BEGIN[mode]}; SET LOCAL ${setting} = ${pg.escapeLiteral(value)}${NUMBER[mode]}`;
+function beginning(mode: Mode, settings: Settings): string {
+  const set = Object.entries(settings).map(([name, value]) => `; SET LOCAL ${name} = ${pg.escapeLiteral(value)}`);
+  return `${BEGIN[mode]}${set.join('')}${NUMBER[mode]}`;
 }
 
 const ASK_AFTER_MS = [0, 100, 300, 600, 1_000, 2_000];
@@ -58,33 +62,22 @@ export class Transaction {
   private readonly mode: Mode;
   private readonly leave: Leave | undefined;
 
-  private constructor(
-    pool: pg.Pool,
-    client: pg.PoolClient,
-    mode: Mode,
-    setting: readonly [string, string],
-    leave: Leave | undefined,
-  ) {
+  private constructor(pool: pg.Pool, client: pg.PoolClient, mode: Mode, settings: Settings, leave: Leave | undefined) {
     this.pool = pool;
     this.client = client;
     this.mode = mode;
     this.leave = leave;
-    this.entered = client.query<{ xid?: string }>(beginning(mode, setting)).then(numberIn);
+    this.entered = client.query<{ xid?: string }>(beginning(mode, settings)).then(numberIn);
     this.entered.catch(() => {}); // COMMIT asks for it
   }
 
   /**
-   * Begins, with `setting` set until the end. Does not wait for the answer: the first statement travels with it. `leave` is
+   * Begins, with `settings` in force until the end. Does not wait for the answer: the first statement travels with it. `leave` is
    * called once the client is given back.
    */
-  static async begin(
-    pool: pg.Pool,
-    mode: Mode,
-    setting: readonly [name: string, value: string],
-    leave?: Leave,
-  ): Promise<Transaction> {
+  static async begin(pool: pg.Pool, mode: Mode, settings: Settings, leave?: Leave): Promise<Transaction> {
     try {
-      return new Transaction(pool, await pool.connect(), mode, setting, leave);
+      return new Transaction(pool, await pool.connect(), mode, settings, leave);
     } catch (error) {
       leave?.();
       throw error;

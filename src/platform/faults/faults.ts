@@ -107,7 +107,7 @@ export const DatabaseUnavailable = fault(
 export const DatabaseBusy = fault(
   'database.busy',
   'unavailable',
-  'The database had no turn for this in time; nothing was changed',
+  'The database was too busy for this; nothing was changed',
 );
 export const OverloadAccount = fault(
   'overload.account',

@@ -1,7 +1,10 @@
 import { Catch, HttpException } from '@nestjs/common';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isOutage, isTimeout } from '../db/database-errors.ts';
 import {
+  DatabaseBusy,
+  DatabaseUnavailable,
   Fault,
   HeadersTooLarge,
   InputTooLarge,
@@ -35,6 +38,8 @@ export class HttpFaults implements ExceptionFilter {
 /** The fault that a failure outside any operation is for the caller. */
 export function faultFrom(error: unknown): Fault {
   if (error instanceof Fault) return error;
+  if (isTimeout(error)) return DatabaseBusy({ cause: error });
+  if (isOutage(error)) return DatabaseUnavailable({ cause: error });
   const status = statusOf(error);
   if (status < 500) return (REFUSALS[status] ?? MethodNotAllowed)({ cause: error });
   log.error('a request failed outside any operation', { error: describeError(error) });

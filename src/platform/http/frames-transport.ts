@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { Clock } from '../clock/clock.ts';
+import type { Deadline } from '../clock/deadline.ts';
 import { Fault, InputInvalid } from '../faults/faults.ts';
 import { newId } from '../ids/ids.ts';
 import { freeObject, problemsOf, type AlteredPlace } from '../json/json.ts';
@@ -11,6 +12,7 @@ import { OperationRegistry } from '../operation/registry.ts';
 import { AccessDenied, OperationRunner, type ReadBody } from '../operation/runner.ts';
 import type { Actor } from '../operation/actor.ts';
 import { evidenceBody } from './body.ts';
+import { CalmAnswers } from './calm-answers.ts';
 import { faultBody, faultFrom, sendFault } from './faults.ts';
 import { presentedBy } from './presented.ts';
 
@@ -37,6 +39,41 @@ interface Answer {
   readonly payload: unknown;
 }
 
+/** So much is read also for a caller that nobody knows, to see what it asks for. */
+const PEEKED_BYTES = 4_096;
+
+/** A request's frame, read once, when it is first asked for. */
+class ReceivedFrame {
+  private known: { readonly frame: Envelope; readonly altered: readonly AlteredPlace[] } | undefined;
+
+  constructor(private readonly raw: Buffer | undefined) {}
+
+  get bytes(): number {
+    return this.raw?.length ?? 0;
+  }
+
+  /** Empty until it was read. */
+  get type(): string {
+    return this.known?.frame.type ?? '';
+  }
+
+  /** @throws Fault 422 for what is no frame. */
+  read(): { readonly frame: Envelope; readonly altered: readonly AlteredPlace[] } {
+    if (this.known) return this.known;
+    const { value, altered } = evidenceBody(this.raw)();
+    return (this.known = { frame: parseEnvelope(value), altered });
+  }
+
+  /** Reads it where that is possible; what is wrong with it is said once the caller is known. */
+  peek(): void {
+    try {
+      this.read();
+    } catch {
+      return;
+    }
+  }
+}
+
 /** How workers talk: one endpoint, many types of frame, each an operation that declares `frame` instead of `http`. */
 @Injectable()
 export class FramesTransport {
@@ -45,6 +82,7 @@ export class FramesTransport {
     @Inject(OperationRunner) private readonly runner: OperationRunner,
     @Inject(Identifier) private readonly identifier: Identifier,
     @Inject(AuditTrail) private readonly trail: AuditTrail,
+    @Inject(CalmAnswers) private readonly calmAnswers: CalmAnswers,
     @Inject(Clock) private readonly clock: Clock,
   ) {}
 
@@ -54,22 +92,41 @@ export class FramesTransport {
   }
 
   private async handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    let type = '';
+    const received = new ReceivedFrame(request.rawBody);
     try {
-      const actor = await this.identify(request); // a body is parsed only for a known caller
-      const body = evidenceBody(request.rawBody)();
-      const frame = parseEnvelope(body.value);
-      type = frame.type;
-      if (!this.registry.ofFrame(type) && actor.kind !== 'agent')
-        throw AccessDenied({ message: 'Only a worker token opens this' });
-      const answer = await this.perform(frame, body.altered, request);
+      const answer = await this.answer(request, received);
+      const { frame } = received.read();
       if (!answer || !frame.needsReply) return void reply.status(202).send();
       void reply.send({ id: newId('message', this.clock.nowMs()), correlationId: frame.id, ...answer });
     } catch (error) {
-      refuse(reply, faultFrom(error), request.id, type);
+      refuse(reply, faultFrom(error), request.id, received.type);
     } finally {
       request.admitted?.release();
     }
+  }
+
+  private answer(request: FastifyRequest, received: ReceivedFrame): Promise<Answer | undefined> {
+    if (received.bytes <= PEEKED_BYTES) received.peek();
+    const { reply, calm } = this.registry.ofFrame(received.type)?.op.frame ?? {};
+    if (reply === undefined || calm === undefined) return this.answerKnown(request, received);
+    const { worker_id: workerId } = request.params as { readonly worker_id: string };
+    const asking = { presented: presentedBy(request), workerId };
+    return this.calmAnswers.answer<Answer | undefined>(asking, { type: reply, payload: calm }, (deadline) =>
+      this.answerKnown(request, received, deadline),
+    );
+  }
+
+  /** A large body is parsed only for a known caller. */
+  private async answerKnown(
+    request: FastifyRequest,
+    received: ReceivedFrame,
+    deadline?: Deadline,
+  ): Promise<Answer | undefined> {
+    const actor = await this.identify(request);
+    const { frame, altered } = received.read();
+    if (!this.registry.ofFrame(frame.type) && actor.kind !== 'agent')
+      throw AccessDenied({ message: 'Only a worker token opens this' });
+    return this.perform(frame, { altered, deadline }, request);
   }
 
   private async identify(request: FastifyRequest): Promise<Actor> {
@@ -91,7 +148,7 @@ export class FramesTransport {
 
   private async perform(
     frame: Envelope,
-    altered: readonly AlteredPlace[],
+    { altered, deadline }: { readonly altered: readonly AlteredPlace[]; readonly deadline: Deadline | undefined },
     request: FastifyRequest,
   ): Promise<Answer | undefined> {
     const registered = this.registry.ofFrame(frame.type);
@@ -109,6 +166,7 @@ export class FramesTransport {
         traceparent: request.headers['traceparent']?.toString(),
         frame: envelopeOf(frame),
         headers: new Map(),
+        deadline,
       }),
     );
     return op.frame?.reply === undefined ? undefined : { type: op.frame.reply, payload };

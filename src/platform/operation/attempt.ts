@@ -1,4 +1,5 @@
 import type { Prisma } from '../../../generated/prisma/client.ts';
+import type { Deadline } from '../clock/deadline.ts';
 import type { Database } from '../db/database.ts';
 import {
   currentTransaction,
@@ -8,6 +9,7 @@ import {
   type Transaction,
 } from '../db/transaction.ts';
 import type { AlteredPlace } from '../json/json.ts';
+import { DatabaseBusy } from '../faults/faults.ts';
 import { Log, describeError } from '../log/log.ts';
 import { factRows } from '../outbox/outbox.ts';
 import type { Actor } from './actor.ts';
@@ -24,6 +26,8 @@ export interface Circumstances {
   readonly frame: FrameEnvelope | undefined;
   readonly altered: readonly AlteredPlace[];
   readonly headers: Map<string, string>;
+  /** Undefined: the caller waits for as long as it takes. */
+  readonly deadline: Deadline | undefined;
 }
 
 /** One try at an operation: what it gathers besides its rows (notes, facts, pokes). A retry starts a new one, empty. */
@@ -82,15 +86,17 @@ export class Attempt implements OpContext {
   ): Promise<Result> => {
     refuseSecondTransaction();
     const inner = new Attempt(this.call, this.database, this.trail);
+    const { deadline } = this.call;
     const evident = async (transaction: Transaction): Promise<Result> => {
       const worked = await work(inner);
+      if (deadline?.isOver) throw DatabaseBusy(); // its caller was answered without it
       for (const statement of inner.evidence()) await transaction.query(statement);
       return worked;
     };
     const { op } = this.call.deed;
     // What runs after a commit is not refused for the number of those who wait: its caller would take it for undone.
     const errand = op.transaction === 'none' ? errandOf(op, this.actor) : 'work';
-    const result = await this.database.asAccount(this.actor.accountId, evident, mode, errand);
+    const result = await this.database.asAccount(this.actor.accountId, evident, mode, errand, deadline);
     this.note(inner.notes);
     inner.poke();
     return result;

@@ -58,8 +58,11 @@ interface Route<Method extends string> {
 }
 interface FrameRoute {
   readonly http?: never;
-  /** `reply` is the type of the frame that answers; without one the answer is 202. */
-  readonly frame: { readonly type: string; readonly reply?: string };
+  /**
+   * `reply` is the type of the frame that answers; without one the answer is 202. `calm` is a payload that promises nothing:
+   * it answers whoever would wait too long, and in place of a failure the clients that ask again at once after one.
+   */
+  readonly frame: { readonly type: string; readonly reply?: string; readonly calm?: Readonly<Record<string, never>> };
 }
 type Writing = Route<'POST' | 'PUT' | 'PATCH' | 'DELETE'> | FrameRoute;
 

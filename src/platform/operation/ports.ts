@@ -16,8 +16,14 @@ export interface Presented {
 export abstract class Identifier {
   /** @throws Fault 401 `auth.missing`, `auth.invalid`, `auth.expired` or `auth.revoked`. */
   abstract identify(presented: Presented): Promise<Actor>;
-  /** The account that the credential was last seen to belong to, without asking anybody. Opens nothing: for sharing load only. */
+  /** The account that the credential was last seen to belong to, without asking anybody. Opens nothing. */
   abstract accountOf(presented: Presented): string | undefined;
+}
+
+/** How a worker's client behaves. Provided by workers. */
+export abstract class ClientManners {
+  /** Whether it waits before it asks again after a failure. Of a worker that nobody knows it is not to be expected. */
+  abstract isPatient(accountId: string, workerId: string): boolean;
 }
 
 export type Decision = 'allow' | 'refuse' | 'hide';

@@ -1,10 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../bus/bus.ts';
 import { Clock } from '../clock/clock.ts';
-import { isConflict, isOutage, isUnstorableText } from '../db/database-errors.ts';
+import type { Deadline } from '../clock/deadline.ts';
+import { isConflict, isOutage, isTimeout, isUnstorableText } from '../db/database-errors.ts';
 import { Database } from '../db/database.ts';
 import { OutcomeUnknown } from '../db/transaction.ts';
 import {
+  DatabaseBusy,
   DatabaseUnavailable,
   Fault,
   InputInvalid,
@@ -54,6 +56,8 @@ export interface Call {
   readonly headers: Map<string, string>;
   /** Called when the deed is done, before what comes later, which may take minutes. */
   readonly handled?: (() => void) | undefined;
+  /** When the caller is answered without the operation; absent, it waits. */
+  readonly deadline?: Deadline | undefined;
   /** Whether the caller has hung up: what has not begun by then need not begin. */
   readonly isGone?: () => boolean;
 }
@@ -111,7 +115,7 @@ export class OperationRunner {
   }
 
   private async read(op: Operation, handle: Handler, actor: Actor, call: Call): Promise<ReadyDeed> {
-    const { requestId, presented, traceparent, frame, headers, idempotencyKey } = call;
+    const { requestId, presented, traceparent, frame, headers, idempotencyKey, deadline } = call;
     const unread: Deed = { op, actor, requestId, address: presented.address, input: undefined };
     const refuse = async (error: unknown): Promise<never> => {
       await this.record(unread, error, 'refused');
@@ -124,7 +128,7 @@ export class OperationRunner {
       const parsed = parseParts(op.input, { ...call.input, body: value });
       if ('problems' in parsed) throw InputInvalid({ problems: parsed.problems });
       const deed: Deed = { ...unread, input: parsed.input };
-      const circumstances = { deed, now: this.clock.now(), traceparent, frame, altered, headers };
+      const circumstances = { deed, now: this.clock.now(), traceparent, frame, altered, headers, deadline };
       const fingerprint = (): Buffer => fingerprintOf([call.input.path, value]);
       const { isGone } = call;
       return { ...deed, input: parsed.input, handle, call: circumstances, isGone, idempotencyKey, fingerprint };
@@ -185,7 +189,7 @@ export class OperationRunner {
   private async inTransaction(deed: ReadyDeed, attempt: Attempt): Promise<unknown> {
     const { op, actor, handle, input, isGone } = deed;
     const mode = isRead(op) && !op.audit ? 'read' : 'write';
-    const transaction = await this.database.begin(actor.accountId, mode, errandOf(op, actor), isGone);
+    const transaction = await this.database.begin(actor.accountId, mode, errandOf(op, actor), { isGone });
     try {
       const { result, last } = await transaction.around(async () => {
         const earlier = await answeredBefore(transaction, deed);
@@ -250,6 +254,7 @@ export class OperationRunner {
   private toFault(error: unknown, op: Operation): Fault {
     if (error instanceof Fault && (isDeclared(error.type, op) || OWN.test(error.code))) return error;
     if (error instanceof OutcomeUnknown) return OutcomeUnclear({ cause: error });
+    if (isTimeout(error)) return DatabaseBusy({ cause: error });
     if (isOutage(error)) return DatabaseUnavailable({ cause: error });
     if (isUnstorableText(error)) {
       const problem = { loc: ['body'], msg: 'Text must not contain NUL or broken characters', type: 'text_nul' };

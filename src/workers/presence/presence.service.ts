@@ -6,6 +6,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Log, describeError } from '../../platform/log/log.ts';
 import type { Actor } from '../../platform/operation/actor.ts';
+import { Manners } from './manners.service.ts';
 import { writeHeard, type Heard, type SignOfLife } from './presence.store.ts';
 
 /** A worker token's bearer. */
@@ -34,6 +35,7 @@ export class Presence implements UnwrittenPresence, OnApplicationBootstrap, OnAp
 
   constructor(
     @Inject(Database) private readonly database: Database,
+    @Inject(Manners) private readonly manners: Manners,
     @Inject(Clock) private readonly clock: Clock,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -103,8 +105,10 @@ export class Presence implements UnwrittenPresence, OnApplicationBootstrap, OnAp
     this.unwritten = new Map();
     try {
       for (const batch of batchesOf([...heard.values()])) {
-        for (const row of await writeHeard(this.database, batch, this.clock.monotonicMs())) {
+        const isAsked = ({ accountId, workerId }: Heard): boolean => !this.manners.isKnown(accountId, workerId);
+        for (const row of await writeHeard(this.database, batch, { now: this.clock.monotonicMs(), isAsked })) {
           this.noteSlots(row.account_id, row.id, row.max_concurrent);
+          if (row.dialect) this.manners.note(row.account_id, row.id, row.dialect);
         }
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/db/database.ts';
+import type { Dialect } from '../registration/dialect.policy.ts';
 
 /** How a worker was heard. A batch of events is a frame too, with a light of its own. */
 export type SignOfLife = 'heartbeat' | 'frame' | 'claim' | 'pong' | 'channel' | 'events';
@@ -36,20 +37,31 @@ const WRITE = `
       round_trip_ms = coalesce(excluded.round_trip_ms, worker.round_trip_ms),
       last_events_at = greatest(worker.last_events_at, excluded.last_events_at)
     WHERE worker.agent_id = excluded.agent_id
-    RETURNING account_id, id, max_concurrent)
-  SELECT account_id, id, max_concurrent FROM written WHERE max_concurrent > 1`;
+    RETURNING account_id, id, max_concurrent, dialect, registered_at IS NOT NULL AS is_registered)
+  SELECT account_id, id, max_concurrent, CASE WHEN is_registered THEN dialect END AS dialect
+    FROM written JOIN unnest($1::text[], $2::text[], $11::bool[]) AS asked (account_id, id, is_asked) USING (account_id, id)
+   WHERE max_concurrent > 1 OR is_asked`;
 
-/** A worker that takes several runs at once. */
-export interface ManySlots {
+/** What the row of a worker says of it. */
+export interface Described {
   readonly account_id: string;
   readonly id: string;
   readonly max_concurrent: number;
+  /** Null until it has registered. */
+  readonly dialect: Dialect | null;
 }
 
-/** Writes what was heard by `now`, each worker id at most once. Answers those with more than one slot. */
-export async function writeHeard(database: Database, heard: readonly Heard[], now: number): Promise<ManySlots[]> {
+/**
+ * Writes what was heard by `now`, each worker id at most once. Answers those with more than one slot, and those that
+ * `isAsked` asks for.
+ */
+export async function writeHeard(
+  database: Database,
+  heard: readonly Heard[],
+  { now, isAsked }: { readonly now: number; readonly isAsked: (worker: Heard) => boolean },
+): Promise<Described[]> {
   const age = (at: number | undefined): number | null => (at === undefined ? null : Math.max(0, now - at) / 1_000);
-  return database.acrossAccounts<ManySlots>({
+  return database.acrossAccounts<Described>({
     text: WRITE,
     values: [
       heard.map(({ accountId }) => accountId),
@@ -62,6 +74,7 @@ export async function writeHeard(database: Database, heard: readonly Heard[], no
       heard.map(({ pongAt }) => age(pongAt)),
       heard.map(({ roundTripMs }) => roundTripMs ?? null),
       heard.map(({ eventsAt }) => age(eventsAt)),
+      heard.map(isAsked),
     ],
   });
 }

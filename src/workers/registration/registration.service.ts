@@ -8,6 +8,7 @@ import { Fault, InputInvalid, invalid } from '../../platform/faults/faults.ts';
 import { depthOf, problemsOf, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { WorkerActions } from '../actions/actions.service.ts';
+import { Manners } from '../presence/manners.service.ts';
 import { Presence } from '../presence/presence.service.ts';
 import { dialectOf, offersOf, slotsOf } from './dialect.policy.ts';
 import {
@@ -36,6 +37,7 @@ export class WorkerRegistration {
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(WorkerActions) private readonly actions: WorkerActions,
+    @Inject(Manners) private readonly manners: Manners,
     @Inject(Bus) private readonly bus: Bus,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -121,6 +123,7 @@ export class WorkerRegistration {
       recordRegistration(ctx, input, 'done', { agent_id: agentId, generation, claimed_handle: claimedHandle });
     ctx.afterCommit(() => {
       this.presence.noteSlots(accountId, workerId, slots);
+      this.manners.note(accountId, workerId, worker.dialect);
       if (registered.tookOver) this.bus.poke('channel.opened', accountKey(accountId, workerId));
       if (registered.wasSpared) this.bus.poke('worker.told', accountKey(accountId, workerId)); // it may be rung again
     });
