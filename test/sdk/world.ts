@@ -72,7 +72,7 @@ export class World {
         if (!instances.some((one) => one.worker_id === worker.id && one.is_online)) throw new Error('It is not online');
         return worker;
       },
-      { within: 30_000 },
+      { within: 60_000 }, // several at once on a busy machine spend half a minute on their imports
     );
     return worker;
   }

@@ -1,9 +1,9 @@
-"""Probe (SDK 0.3 and later): what its handler does is chosen by `mode` in the input. It counts every entry in COUNT_FILE."""
+"""Probe (SDK 0.2 and later): what its handler does is chosen by `mode` in the input. It counts every entry in COUNT_FILE."""
 import asyncio
 import json
 import os
 
-from komodor_agentops import AgentOpsWorker, AgentSpec, observe, record_usage
+from komodor_agentops import AgentOpsWorker, AgentSpec, observe, record_usage, worker_runtime
 from komodor_agentops.core.context import current_context
 from komodor_agentops.core.observe import record_event
 
@@ -259,4 +259,6 @@ async def on_run(run):
 
 
 if __name__ == "__main__":
+    if "PROBE_BEAT_SECONDS" in os.environ:  # the SDK waits 45 s, longer than a test
+        worker_runtime.RUN_PRESENCE_BEAT_SECONDS = float(os.environ["PROBE_BEAT_SECONDS"])
     AgentOpsWorker(agent=AGENT, on_run=on_run).run()
