@@ -103,5 +103,6 @@ const DEFAULTS = {
   startAfterMs: 0,
   batches: 1,
   hasChannel: true,
+  silenceSeconds: 60,
   crash: null,
 };

@@ -27,7 +27,6 @@ export class Refused extends Error {
 }
 
 const ANSWER_SECONDS = 30;
-const SILENCE_SECONDS = 60;
 /** How long something that must arrive is repeated. */
 const PERSISTENCE_SECONDS = 120;
 
@@ -78,7 +77,7 @@ export class WorkerLink {
 
   private async readChannel(onFrame: (frame: Frame) => void, signal: AbortSignal): Promise<boolean> {
     const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), this.milliseconds(SILENCE_SECONDS));
+    const timer = setTimeout(() => silence.abort(), this.milliseconds(this.orders.silenceSeconds));
     let isOpen = false;
     try {
       const response = await fetch(`${this.base}/channel`, {

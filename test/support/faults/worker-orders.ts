@@ -23,6 +23,8 @@ export interface WorkerOrders {
   readonly batches: number;
   /** Whether it opens a channel. A worker without one only claims. */
   readonly hasChannel: boolean;
+  /** After so much silence, in seconds of true length, it takes its channel for dead. */
+  readonly silenceSeconds: number;
   readonly crash: { readonly share: number; readonly seed: number; readonly at: readonly Instant[] } | null;
 }
 
