@@ -18,6 +18,7 @@ async function underLoad(world: World, trouble: () => Promise<void>): Promise<vo
   await load.stop();
   const count = await world.audit(load, { withinSeconds: 300 });
   expect(count.succeeded).toBeGreaterThan(count.runs / 2);
+  expect(count.batches).toBeGreaterThan(count.runs / 2);
   expect(load.refusals.filter(({ status }) => status !== 503)).toEqual([]); // never 500: nothing is wrong with us
   expect(load.refusals.filter(({ retryAfter }) => retryAfter === null)).toEqual([]);
 }

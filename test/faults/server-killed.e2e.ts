@@ -21,6 +21,7 @@ describe('U-15: a server that is killed at random instants under load', () => {
       await load.stop();
       const count = await world.audit(load);
       expect(count.runs).toBeGreaterThan(20);
+      expect(count.batches).toBeGreaterThan(count.runs / 2);
       expect(count.succeeded).toBeGreaterThan(count.runs * 0.8);
     });
   });

@@ -47,6 +47,8 @@ export interface Count {
   readonly runs: number;
   readonly succeeded: number;
   readonly entries: number;
+  /** Batches of events that were acknowledged. */
+  readonly batches: number;
   readonly codes: Readonly<Record<string, number>>;
 }
 
@@ -73,7 +75,8 @@ export async function auditOfFaults(remains: Remains): Promise<Count> {
   const belied = [...load.told].filter(([runId, status]) => known.get(runId)?.status !== status);
   expect(belied).toEqual([]);
   await auditOfEvents(remains);
-  return { runs: rows.length, succeeded: succeeded.length, entries: entries.length, codes: codesOf(rows) };
+  const batches = readLines(journal.acknowledged).length;
+  return { runs: rows.length, succeeded: succeeded.length, entries: entries.length, batches, codes: codesOf(rows) };
 }
 
 async function untilEnded(query: Remains['query'], withinSeconds: number): Promise<void> {
