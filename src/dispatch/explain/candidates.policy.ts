@@ -2,43 +2,27 @@ import { wireTime } from '../../platform/clock/clock.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import {
+  assess,
+  type Assessment,
   exclusionOf,
-  lightsOf,
-  lossOf,
+  signLimits,
   wireLights,
-  type Candidate as Crewman,
   type Exclusion,
-  type Lights,
-  type LossSigns,
+  type WorkerSigns,
 } from '../../workers/index.ts';
 import { after, laterOf, reason, type Because, type Reason, type ReasonCode } from './reasons.policy.ts';
 
 /** A worker of the run's agent, with what of the claim's rules the database has decided. Times are the database's. */
-export interface CrewRow {
+export interface CrewRow extends Omit<WorkerSigns, 'runs'> {
   readonly id: string;
-  readonly mode: Crewman['mode'];
-  readonly mode_since: Date | null;
   readonly mode_by: string | null;
   readonly mode_reason: string | null;
   readonly version: string;
   readonly labels: JsonObject;
   readonly sdk_version: string | null;
-  readonly max_concurrent: number;
-  readonly registered_at: Date;
-  readonly last_seen_at: Date;
-  readonly last_claim_at: Date | null;
-  readonly last_pong_at: Date | null;
-  readonly last_events_at: Date | null;
-  readonly channel_opened_at: Date | null;
-  readonly channel_closed_at: Date | null;
-  readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
-  readonly unacked_since: Date | null;
-  readonly is_token_valid: boolean;
   /** When its token was revoked, or expires. */
   readonly token_ended_at: Date | null;
-  readonly runs: readonly CrewRun[];
-  /** How many of its slots are. */
-  readonly taken: number;
+  readonly runs: readonly (WorkerSigns['runs'][number] & { readonly run_id: string })[];
   readonly is_version: boolean;
   readonly is_labelled: boolean;
   readonly is_compatible: boolean;
@@ -48,37 +32,16 @@ export interface CrewRow {
   readonly has_other: boolean;
 }
 
-/** Times in it are text: they come out of JSON. */
-export interface CrewRun {
-  readonly run_id: string;
-  readonly status: 'claimed' | 'running';
-  readonly claimed_at: string;
-  readonly started_at: string | null;
-  readonly has_slot: boolean;
-}
-
 /** What a waiting run asks of a worker. */
 export interface Asked {
   readonly now: Date;
-  readonly hearing_since: Date;
   readonly waiting_since: Date;
   readonly require_version: string | null;
   readonly require_labels: JsonObject;
   readonly failed_offers: readonly string[];
-  readonly silent_limit_seconds: number | null;
 }
 
-export type Limits = Pick<
-  Config,
-  | 'presenceWindowSeconds'
-  | 'claimWindowSeconds'
-  | 'channelPingSeconds'
-  | 'failedOfferSeconds'
-  | 'closedOfferSeconds'
-  | 'closedLostSeconds'
-  | 'unackedSeconds'
-  | 'silentLimitSeconds'
->;
+export type Limits = Parameters<typeof signLimits>[0] & Pick<Config, 'failedOfferSeconds'>;
 
 export interface Candidate {
   readonly worker_id: string;
@@ -89,8 +52,14 @@ export interface Candidate {
 
 /** Whether a worker would be given the run, and the rule that keeps it from it: of several the one that lasts longest. */
 export function candidateOf(worker: CrewRow, run: Asked, limits: Limits): Candidate {
-  const lights = lightsFor(worker, run, limits);
-  const found = exclusion(worker, lights, run, limits);
+  const { lights, candidate } = assess(worker, signLimits(limits));
+  const isNeeded = worker.mode === 'lame_duck' && !worker.has_other; // it takes what no other could
+  const standing = exclusionOf(isNeeded ? { ...candidate, mode: 'normal' } : candidate);
+  const own = standing && reason(standing.code, aboutWorker(standing, { worker, lights, lost: candidate.lost }));
+  const found =
+    own && ABOUT_THE_WORKER.includes(own.code)
+      ? own
+      : (mismatch(worker, run) ?? (standing?.isEligible ? null : own) ?? failedOffer(worker, run, limits) ?? own);
   return {
     worker_id: worker.id,
     eligible: found === null || found.code === 'worker.channel_stale',
@@ -106,27 +75,6 @@ const ABOUT_THE_WORKER: readonly ReasonCode[] = [
   'worker.draining',
   'worker.paused',
 ];
-
-function exclusion(worker: CrewRow, lights: Lights, run: Asked, limits: Limits): Reason | null {
-  const standing = exclusionOf(standingOf(worker, lights, run, limits));
-  const own = standing && reason(standing.code, aboutWorker(standing.code, standing.since, { worker, lights }));
-  if (own && ABOUT_THE_WORKER.includes(own.code)) return own;
-  return mismatch(worker, run) ?? (standing?.isEligible ? null : own) ?? failedOffer(worker, run, limits) ?? own;
-}
-
-function standingOf(worker: CrewRow, lights: Lights, run: Asked, limits: Limits): Crewman {
-  const held = worker.runs.flatMap(({ claimed_at, has_slot }) => (has_slot ? [Date.parse(claimed_at)] : []));
-  const isNeeded = worker.mode === 'lame_duck' && !worker.has_other; // it takes what no other could
-  const silentLimitSeconds = run.silent_limit_seconds ?? limits.silentLimitSeconds;
-  return {
-    lights,
-    lost: lossOf(lossSignsOf(worker, run), holdingOf(worker), { ...limits, silentLimitSeconds }) ?? null,
-    isTokenValid: worker.is_token_valid,
-    mode: isNeeded ? 'normal' : worker.mode,
-    modeSince: worker.mode_since,
-    busySince: worker.taken < worker.max_concurrent ? null : new Date(Math.max(...held)),
-  };
-}
 
 function mismatch(worker: CrewRow, run: Asked): Reason | null {
   const since = laterOf(worker.registered_at, run.waiting_since);
@@ -161,16 +109,18 @@ function failedOffer(worker: CrewRow, run: Asked, { failedOfferSeconds }: Limits
 
 interface Told {
   readonly worker: CrewRow;
-  readonly lights: Lights;
+  readonly lights: Assessment['lights'];
+  readonly lost: Assessment['candidate']['lost'];
 }
 
-function aboutWorker(code: Exclusion['code'], known: Date | null, { worker, lights }: Told): Because {
+function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost }: Told): Because {
   const since = known ?? worker.registered_at;
   const mode = { by: worker.mode_by, reason: worker.mode_reason };
   switch (code) {
     case 'worker.offline': {
-      const why = lights.process.why ?? 'it is lost: its channel is gone, and nothing was heard of it since';
-      return { since, detail: { last_seen_at: wireTime(worker.last_seen_at) }, message: sentence(why) };
+      const why = lights.process.why ?? 'it is lost: nothing was heard of it since its channel failed';
+      const detail = { last_seen_at: wireTime(worker.last_seen_at), rule: lost?.rule ?? null };
+      return { since, detail, message: sentence(why) };
     }
     case 'worker.token_revoked':
       return { since: worker.token_ended_at ?? since, message: 'Its token was revoked or has expired.' };
@@ -181,56 +131,16 @@ function aboutWorker(code: Exclusion['code'], known: Date | null, { worker, ligh
     case 'worker.lame_duck':
       return { since, detail: mode, message: 'It is about to leave, and another worker that fits is there.' };
     case 'worker.not_claiming':
-      return { since, message: sentence(lights.claim.why ?? 'it does not ask for work') };
+      return { since, message: sentence(lights.claim.why) };
     case 'worker.busy': {
-      const run_ids = worker.runs.flatMap(({ run_id, has_slot }) => (has_slot ? [run_id] : []));
+      const run_ids = worker.runs.flatMap(({ run_id, slot }) => (slot === null ? [] : [run_id]));
       return { since, detail: { run_ids }, message: `All its slots are taken (${worker.max_concurrent}).` };
     }
     case 'worker.channel_stale':
-      return { since, message: `${sentence(lights.channel.why ?? 'its channel is stale')} Its poll finds the run.` };
+      return { since, message: `${sentence(lights.channel.why)} Its poll finds the run.` };
   }
 }
 
-function sentence(why: string): string {
-  return `${why.charAt(0).toUpperCase()}${why.slice(1)}.`;
-}
-
-function lightsFor(worker: CrewRow, { now }: Asked, limits: Limits): Lights {
-  const running = worker.runs.flatMap(({ started_at }) => (started_at === null ? [] : [Date.parse(started_at)]));
-  const signs = {
-    now,
-    registeredAt: worker.registered_at,
-    lastSeenAt: worker.last_seen_at,
-    lastClaimAt: worker.last_claim_at,
-    lastPongAt: worker.last_pong_at,
-    lastEventsAt: worker.last_events_at,
-    channelOpenedAt: worker.channel_opened_at,
-    channelClosedAt: worker.channel_closed_at,
-    channelClosedBy: worker.channel_closed_by,
-    slots: worker.max_concurrent,
-    slotsTaken: worker.taken,
-    runningSince: running.length === 0 ? null : new Date(Math.min(...running)),
-  };
-  return lightsOf(signs, {
-    presenceSeconds: limits.presenceWindowSeconds,
-    claimSeconds: limits.claimWindowSeconds,
-    pingSeconds: limits.channelPingSeconds,
-  });
-}
-
-function lossSignsOf(worker: CrewRow, { now, hearing_since }: Asked): LossSigns {
-  return {
-    now,
-    hearingSince: hearing_since,
-    lastSeenAt: worker.last_seen_at,
-    channelOpenedAt: worker.channel_opened_at,
-    channelClosedAt: worker.channel_closed_at,
-    channelClosedBy: worker.channel_closed_by,
-    unackedSince: worker.unacked_since,
-  };
-}
-
-function holdingOf({ runs }: CrewRow): 'idle' | 'claimed' | 'running' {
-  if (runs.length === 0) return 'idle';
-  return runs.some(({ status }) => status === 'running') ? 'running' : 'claimed';
+function sentence(why: string | null): string {
+  return why === null ? '' : `${why.charAt(0).toUpperCase()}${why.slice(1)}.`;
 }

@@ -35,10 +35,11 @@ const ENDED: Partial<Standing> = { ...OUT, finished_at: ago(3), error_source: 'p
 
 /** A worker that nothing speaks against. */
 const WELL: CrewRow = {
+  ...{ now: ago(0), hearing_since: ago(9_000), silent_limit_seconds: null },
   ...{ id: 'w', mode: 'normal', mode_since: null, mode_by: null, mode_reason: null, version: '1', labels: {} },
   ...{ sdk_version: '0.4.13', max_concurrent: 1, registered_at: ago(600), last_seen_at: ago(1), last_claim_at: ago(5) },
   ...{ last_pong_at: ago(1), last_events_at: null, channel_opened_at: ago(600), channel_closed_at: null },
-  ...{ channel_closed_by: null, unacked_since: null, is_token_valid: true, token_ended_at: null, runs: [], taken: 0 },
+  ...{ channel_closed_by: null, unacked_since: null, token_is_valid: true, token_ended_at: null, runs: [] },
   ...{ is_version: true, is_labelled: true, is_compatible: true, total: 1, has_other: true },
 };
 
@@ -63,7 +64,7 @@ describe('why a run stands as it does', () => {
     detail: expect.objectContaining(detail),
     message: expect.stringMatching(/^[^\n]+\.?$/),
   });
-  const busy = { taken: 1, runs: [heldRun('other', 40)] };
+  const busy = { runs: [heldRun('other', 40)] };
 
   it.each<[ReasonCode, Partial<Standing>, Partial<CrewRow>[], object]>([
     ['handing_out', {}, [{}], expected('handing_out', 10, null, { workers: 1, ahead: 0 })],
@@ -162,7 +163,7 @@ describe('why a run stands as it does', () => {
     ],
     [
       'worker.token_revoked',
-      { is_token_valid: false, token_ended_at: ago(33) },
+      { token_is_valid: false, token_ended_at: ago(33) },
       {},
       expected('worker.token_revoked', 33, null),
     ],
@@ -299,5 +300,5 @@ describe('why a run stands as it does', () => {
 });
 
 function heldRun(run_id: string, seconds: number): CrewRow['runs'][number] {
-  return { run_id, status: 'running', claimed_at: wire(seconds), started_at: wire(seconds - 1), has_slot: true };
+  return { run_id, since: wire(seconds), started_at: wire(seconds - 1), slot: 0 };
 }

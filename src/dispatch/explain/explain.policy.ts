@@ -30,6 +30,8 @@ export interface Standing extends Asked {
   readonly cancel_requested_at: Date | null;
   readonly cancel_acknowledged_at: Date | null;
   readonly cancel_reason: string | null;
+  readonly hearing_since: Date;
+  readonly silent_limit_seconds: number | null;
   readonly queue_state: 'open' | 'paused' | 'draining' | null;
   readonly queue_since: Date | null;
   readonly queue_changed_by: string | null;

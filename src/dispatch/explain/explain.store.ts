@@ -45,17 +45,19 @@ export async function readStanding(ctx: OpContext, runId: string): Promise<Stand
  */
 const CREW = `
   WITH crew AS (
-    SELECT worker.id, worker.mode, worker.mode_since, worker.mode_by, worker.mode_reason, worker.version, worker.labels, worker.can_replay,
+    SELECT now() AS now, hearing.since AS hearing_since, terms.silent_limit_seconds, worker.id, worker.mode, worker.mode_since, worker.mode_by, worker.mode_reason, worker.version, worker.labels, worker.can_replay,
            worker.sdk_version, worker.max_concurrent, worker.registered_at, worker.last_seen_at, worker.last_claim_at, worker.last_pong_at,
            worker.last_events_at, worker.channel_opened_at, worker.channel_closed_at, worker.channel_closed_by, worker.unacked_since,
-           coalesce(token.is_valid, false) AS is_token_valid, coalesce(token.revoked_at, token.expires_at) AS token_ended_at, held.runs,
+           coalesce(token.is_valid, false) AS token_is_valid, coalesce(token.revoked_at, token.expires_at) AS token_ended_at, held.runs,
            held.taken, ($3::text IS NULL OR worker.version = $3) AS is_version, worker.labels @> $4::jsonb AS is_labelled,
            NOT $5::boolean OR worker.can_replay AS is_compatible, worker.last_seen_at > now() - make_interval(secs => $6) AS is_online
       FROM worker_presence AS worker
       LEFT JOIN worker_token_state AS token ON token.account_id = worker.account_id AND token.id = worker.token_id
+     CROSS JOIN hearing
+      LEFT JOIN agent_terms AS terms ON terms.account_id = worker.account_id AND terms.agent_id = worker.agent_id
      CROSS JOIN LATERAL (
-       SELECT coalesce(json_agg(json_build_object('run_id', run.id, 'status', run.status, 'claimed_at', run.claimed_at,
-                                                  'started_at', run.started_at, 'has_slot', run.slot IS NOT NULL)
+       SELECT coalesce(json_agg(json_build_object('run_id', run.id, 'since', coalesce(run.claimed_at, run.started_at),
+                                                  'started_at', run.started_at, 'slot', run.slot)
                                 ORDER BY run.claimed_at, run.id), '[]') AS runs,
               count(run.slot)::int AS taken
          FROM run_facts AS run
@@ -64,7 +66,7 @@ const CREW = `
   SELECT *, count(*) OVER ()::int AS total,
          coalesce(bool_or(mode = 'normal' AND is_online AND is_version AND is_labelled AND is_compatible) OVER (), false) AS has_other
     FROM crew
-   ORDER BY is_online DESC, is_token_valid DESC, is_version DESC, is_labelled DESC, is_compatible DESC, taken < max_concurrent DESC,
+   ORDER BY is_online DESC, token_is_valid DESC, is_version DESC, is_labelled DESC, is_compatible DESC, taken < max_concurrent DESC,
             coalesce(last_claim_at > now() - make_interval(secs => $7), false) DESC, mode IN ('normal', 'lame_duck') DESC,
             id = ANY ($8::text[]), mode = 'normal' DESC, last_claim_at DESC NULLS LAST, id
    LIMIT 100`;

@@ -18,7 +18,8 @@ import {
   showWorkerRow,
   type WorkerDetailRow,
 } from './fleet.store.ts';
-import { workerDetail, workerView, type ViewLimits } from './worker-view.policy.ts';
+import { signLimits, type SignLimits } from './signs.policy.ts';
+import { workerDetail, workerView } from './worker-view.policy.ts';
 
 const MOST_ROWS = 500;
 
@@ -84,15 +85,7 @@ export class Fleet implements OnModuleInit {
     return row;
   }
 
-  private get limits(): ViewLimits {
-    const { presenceWindowSeconds, claimWindowSeconds, channelPingSeconds } = this.config;
-    return {
-      windows: {
-        presenceSeconds: presenceWindowSeconds,
-        claimSeconds: claimWindowSeconds,
-        pingSeconds: channelPingSeconds,
-      },
-      loss: this.config,
-    };
+  private get limits(): SignLimits {
+    return signLimits(this.config);
   }
 }

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { exclusionOf, lightsOf, type Candidate, type Exclusion, type Lights, type Signs } from '../index.ts';
-import { isAssignable, isDarkAfter, type LightState } from './lights.policy.ts';
+import {
+  exclusionOf,
+  isAssignable,
+  isDarkAfter,
+  lightsOf,
+  type Candidate,
+  type Exclusion,
+  type LightState,
+  type Lights,
+  type Signs,
+} from './lights.policy.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 const WINDOWS = { presenceSeconds: 90, claimSeconds: 25, pingSeconds: 5 };

@@ -2,34 +2,16 @@ import type { z } from 'zod';
 import { wireTime } from '../../platform/clock/clock.ts';
 import type { WorkerDetail, WorkerView } from './fleet.contract.ts';
 import type { WorkerDetailRow, WorkerRow } from './fleet.store.ts';
-import {
-  exclusionOf,
-  isAssignable,
-  lightsOf,
-  type Candidate,
-  type Light,
-  type Lights,
-  type Windows,
-} from './lights.policy.ts';
-import { lossAheadOf, type Loss, type LossLimits } from './loss.policy.ts';
+import { exclusionOf, isAssignable, type Light, type Lights } from './lights.policy.ts';
+import { assess, type SignLimits } from './signs.policy.ts';
 
 type View = z.input<typeof WorkerView>;
 
-/** Against what a row is held. */
-export interface ViewLimits {
-  readonly windows: Windows;
-  /** Of the installation; an agent may have a silent limit of its own. */
-  readonly loss: LossLimits;
-}
-
 /** A worker's row in the words of the wire, with the lights that follow from it. */
-export function workerView(row: WorkerRow, limits: ViewLimits): View {
+export function workerView(row: WorkerRow, limits: SignLimits): View {
   const { windows } = limits;
-  const taken = row.runs.filter(({ slot }) => slot !== null).length;
-  const lights = lightsOf(signsOf(row, taken), windows);
-  const ahead = lossAhead(row, limits.loss);
-  const lost = ahead.at <= row.now ? ahead : null;
-  const candidate = candidateOf(row, { lights, lost, slotsTaken: taken });
+  const { lights, ahead, candidate, slotsTaken } = assess(row, limits);
+  const { lost } = candidate;
   const silentAt = new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000);
   const { generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode, agent_id } = row;
   return {
@@ -49,7 +31,7 @@ export function workerView(row: WorkerRow, limits: ViewLimits): View {
       last_path: row.last_path,
     },
     lights: wireLights(lights),
-    slots: { total: row.max_concurrent, busy: taken },
+    slots: { total: row.max_concurrent, busy: slotsTaken },
     runs: row.runs.map(({ run_id, attempt, status, since }) => ({
       run_id,
       attempt,
@@ -60,7 +42,7 @@ export function workerView(row: WorkerRow, limits: ViewLimits): View {
   };
 }
 
-export function workerDetail(row: WorkerDetailRow, limits: ViewLimits): z.input<typeof WorkerDetail> {
+export function workerDetail(row: WorkerDetailRow, limits: SignLimits): z.input<typeof WorkerDetail> {
   const { claimed_handle, refused_frames, health, models, ids_of_process, config } = row;
   return {
     ...workerView(row, limits),
@@ -79,55 +61,6 @@ export function workerDetail(row: WorkerDetailRow, limits: ViewLimits): z.input<
     },
     direct: { last_result: null, last_at: null },
     token: { state: tokenState(row), expires_at: timeOrNull(row.token_expires_at) },
-  };
-}
-
-/** When it is lost unless it is heard. What it was only offered is offered again earlier; that does not lose the worker. */
-function lossAhead(row: WorkerRow, limits: LossLimits): Loss {
-  const signs = {
-    now: row.now,
-    hearingSince: row.hearing_since,
-    lastSeenAt: row.last_seen_at,
-    channelOpenedAt: row.channel_opened_at,
-    channelClosedAt: row.channel_closed_at,
-    channelClosedBy: row.channel_closed_by,
-    unackedSince: row.unacked_since,
-  };
-  const holding = row.runs.some(({ started_at }) => started_at !== null) ? 'running' : 'idle';
-  const silentLimitSeconds = row.silent_limit_seconds ?? limits.silentLimitSeconds;
-  return lossAheadOf(signs, holding, { ...limits, silentLimitSeconds });
-}
-
-function candidateOf(
-  row: WorkerRow,
-  { lights, lost, slotsTaken }: { readonly lights: Lights; readonly lost: Loss | null; readonly slotsTaken: number },
-): Candidate {
-  const heldSince = row.runs.flatMap(({ slot, since }) => (slot === null ? [] : [Date.parse(since)]));
-  return {
-    lights,
-    lost,
-    isTokenValid: row.token_is_valid,
-    mode: row.mode,
-    modeSince: row.mode_since,
-    busySince: slotsTaken < row.max_concurrent ? null : new Date(Math.max(...heldSince)),
-  };
-}
-
-function signsOf(row: WorkerRow, slotsTaken: number) {
-  const running = row.runs.flatMap(({ started_at }) => (started_at === null ? [] : [new Date(started_at)]));
-  return {
-    now: row.now,
-    registeredAt: row.registered_at,
-    lastSeenAt: row.last_seen_at,
-    lastClaimAt: row.last_claim_at,
-    lastPongAt: row.last_pong_at,
-    lastEventsAt: row.last_events_at,
-    channelOpenedAt: row.channel_opened_at,
-    channelClosedAt: row.channel_closed_at,
-    channelClosedBy: row.channel_closed_by,
-    slots: row.max_concurrent,
-    slotsTaken,
-    runningSince: running.length === 0 ? null : new Date(Math.min(...running.map((at) => at.getTime()))),
   };
 }
 
