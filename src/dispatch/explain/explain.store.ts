@@ -3,7 +3,7 @@ import type { OpContext } from '../../platform/operation/operation.ts';
 import type { CrewRow } from './candidates.policy.ts';
 import type { Standing } from './explain.policy.ts';
 
-/** Further back in the queue is not counted. */
+/** Counted no further; in the order of the index of live runs, so that the count walks no other. */
 const AHEAD_MAX = 1_000;
 
 const ACTIVE = `count(*)::int AS active, max(claimed_at) AS since FROM run_facts AS out
@@ -31,7 +31,7 @@ const STANDING = `
        SELECT FROM run_facts AS other
         WHERE run.status = 'queued' AND other.account_id = run.account_id AND other.agent_id = run.agent_id AND other.status = 'queued'
           AND (other.priority > run.priority OR (other.priority = run.priority AND (other.queued_at, other.id) < (run.queued_at, run.id)))
-        LIMIT ${AHEAD_MAX}) AS before) AS line
+        ORDER BY other.priority DESC, other.queued_at, other.id LIMIT ${AHEAD_MAX}) AS before) AS line
    WHERE run.account_id = $1 AND run.id = $2`;
 
 /** A run, and the rules that it stands under. */
