@@ -20,6 +20,8 @@ const SHORT_WAITS = {
   SIGNALBOX_INVOKE_WAIT_SECONDS: '0.1',
   SIGNALBOX_INVOKE_UNREACHABLE_SECONDS: '1',
   SIGNALBOX_DRAIN_SECONDS: '1',
+  SIGNALBOX_REFUSAL_WAIT_SECONDS: '0',
+  SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS: '0',
 };
 
 /** A whole application with two accounts that must not learn of each other. */

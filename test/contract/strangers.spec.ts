@@ -21,7 +21,8 @@ let database: SuiteDatabase;
 
 beforeAll(async () => {
   database = await createSuiteDatabase();
-  app = await startApp({ database });
+  const env = { SIGNALBOX_REFUSAL_WAIT_SECONDS: '0', SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS: '0' };
+  app = await startApp({ database, env });
 });
 afterAll(() => database.drop());
 

@@ -9,8 +9,6 @@ import { endWorkers, type WorkerProcess } from '../support/worker-process.ts';
 import { WireTap } from './wire-tap.ts';
 import { handleFor, World } from './world.ts';
 
-/** How long each failure lasts: left to itself this SDK would ask some 2,500 times. */
-const FAILURE_MS = 5_000;
 const CLAIMS_PER_SECOND = 2;
 /** Every claim is answered within it. */
 const CLAIM_LIMIT_MS = 2_000;
@@ -18,6 +16,8 @@ const CLAIM_LIMIT_MS = 2_000;
 const PATIENCE_MS = 4_500;
 /** What an idle worker waits between its claims when no doorbell rings. */
 const POLL_MS = 10_000;
+/** How long each failure lasts: an idle worker asks once in it, and this SDK, left to itself, some 6,000 times more. */
+const FAILURE_MS = POLL_MS + 3_000;
 
 let world: World;
 const taps: WireTap[] = [];
@@ -184,10 +184,10 @@ function noHotLoop(sdk: Sdk): void {
     await world.server.query('DELETE FROM worker WHERE id = $1', [present(workers.get('forgotten')).worker.id]);
     await Promise.all([wake('away'), wake('silent'), wake('forgotten')]);
     await Promise.all([
-      during('away', 2 * FAILURE_MS),
-      during('silent', 2 * FAILURE_MS),
-      during('dead', 2 * FAILURE_MS),
-      during('forgotten', 2 * FAILURE_MS),
+      during('away', FAILURE_MS),
+      during('silent', FAILURE_MS),
+      during('dead', FAILURE_MS),
+      during('forgotten', FAILURE_MS),
       gone.then(() => during('draining', 0)),
     ]);
     for (const name of names) {

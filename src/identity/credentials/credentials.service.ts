@@ -31,8 +31,7 @@ const KNOWN_MAX = 50_000;
 /** Looks that may wait for their turn in the lane of suspect addresses. */
 const LANE_MAX = 200;
 const LANE_RETRY_SECONDS = 5;
-/** How long a suspect address waits for a refusal, and how many may wait: each is an open request and nothing else. */
-const REFUSED_AFTER_MS = 1_000;
+/** How many may wait for a refusal: each is an open request and nothing else. */
 const WAITING_MAX = 2_000;
 /** No hash is empty. */
 const OWNER = '';
@@ -122,7 +121,9 @@ export class Credentials extends Identifier implements BeforeApplicationShutdown
     }
     if (!isSuspect || this.waiting >= WAITING_MAX) return;
     this.waiting += 1;
-    await this.clock.sleep(REFUSED_AFTER_MS, this.leaving.signal).finally(() => (this.waiting -= 1));
+    await this.clock
+      .sleep(this.config.refusalWaitSeconds * 1_000, this.leaving.signal)
+      .finally(() => (this.waiting -= 1));
   }
 
   private async recall(key: string, find: Find): Promise<Known> {

@@ -260,6 +260,18 @@ export const SETTINGS = {
     '5',
     'How long a call may wait for its turn under overload before it is refused.',
   ),
+  refusalWaitSeconds: setting(
+    'SIGNALBOX_REFUSAL_WAIT_SECONDS',
+    seconds(0, 10),
+    '1',
+    'How long an address waits for its refusals once it has presented thirty credentials in a minute that open nothing.',
+  ),
+  claimRefusalWaitSeconds: setting(
+    'SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS',
+    seconds(0, 4.5),
+    '4',
+    'How long a worker of SDK 0.2, or an unknown one, waits for the refusal of a claim: it asks again at once after it, and gives up after 5 s.',
+  ),
   eventsWaitSeconds: setting(
     'SIGNALBOX_EVENTS_WAIT_SECONDS',
     seconds(0.05, 25),

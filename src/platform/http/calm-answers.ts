@@ -1,6 +1,7 @@
 import { Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../clock/clock.ts';
 import { Deadline } from '../clock/deadline.ts';
+import { CONFIG, type Config } from '../config/config.ts';
 import { DatabaseBusy, Fault } from '../faults/faults.ts';
 import { ClientManners, Identifier, type Presented } from '../operation/ports.ts';
 import { faultFrom } from './faults.ts';
@@ -9,8 +10,6 @@ import { faultFrom } from './faults.ts';
 const ANSWERED_MS = 1_800;
 /** An old client that was told nothing asks again when its wait for a doorbell ends, or at once if one rang. */
 const CALM_MS = 1_500;
-/** Just short of the old SDKs' patience. */
-const REFUSED_MS = 4_000;
 /** Refusals held back at once, each an open request; one more is told at once. */
 const HELD_MAX = 2_000;
 
@@ -34,6 +33,7 @@ export class CalmAnswers implements BeforeApplicationShutdown {
     @Inject(Identifier) private readonly identifier: Identifier,
     @Inject(ClientManners) private readonly manners: ClientManners,
     @Inject(Clock) private readonly clock: Clock,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** Whoever is held back is answered before the replica goes. */
@@ -58,7 +58,7 @@ export class CalmAnswers implements BeforeApplicationShutdown {
       await this.clock.sleep(CALM_MS - spent(), this.leaving.signal);
       return calm;
     }
-    await this.holdRefusal(REFUSED_MS - spent());
+    await this.holdRefusal(this.config.claimRefusalWaitSeconds * 1_000 - spent());
     throw outcome;
   }
 
