@@ -1,6 +1,8 @@
 export { RunsModule } from './runs.module.ts';
 export { RunLifecycle } from './lifecycle/lifecycle.service.ts';
 export { RunMoves, type SeenLoss } from './moves/moves.service.ts';
+export { whyLate, type Lateness } from './lifecycle/late.policy.ts';
+export { factsOfHolder } from './lifecycle/late.store.ts';
 export { RunWatch } from './watch/watch.service.ts';
 export { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle/lifecycle.faults.ts';
 export { RunId, RunMessageResponse, RunStatusName, RunUsage, runRequest } from './lifecycle/lifecycle.contract.ts';

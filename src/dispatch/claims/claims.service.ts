@@ -122,7 +122,7 @@ export class Claims {
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {
-        const { job, lost, isRegistered } = await ctx.briefly(
+        const { job, lost, isRegistered, isIdle } = await ctx.briefly(
           (inner) => this.moves.claim(inner, { agentId, workerId, slots, holds }),
           'perhaps',
         );
@@ -135,7 +135,7 @@ export class Claims {
           continue;
         }
         if (!job && attempt < TRIES && (await this.losses.settle({ accountId, agentId })) > 0) continue; // a lost holder is none
-        if (!job && lost.length === 0) {
+        if (isIdle && lost.length === 0) {
           this.idle.note(agentKey, generation, this.clock.monotonicMs() + BELIEVED_MS);
         }
         return job;

@@ -1,15 +1,4 @@
 import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
-import { isTerminal, type Holder, type RunRow } from '../../runs/index.ts';
-
-/** Why a report came too late, or was not this worker's to make. */
-export function whyLate(
-  run: Pick<RunRow, 'status' | 'worker_id' | 'attempt'>,
-  { workerId, attempt }: Pick<Holder, 'workerId' | 'attempt'>,
-): 'stale_attempt' | 'after_end' | 'not_owner' {
-  if (run.worker_id !== workerId) return run.worker_id === null ? 'stale_attempt' : 'not_owner';
-  if (attempt !== null && attempt !== run.attempt) return 'stale_attempt';
-  return isTerminal(run.status) ? 'after_end' : 'stale_attempt';
-}
 
 const COUNTS = [
   'input_tokens',

@@ -6,16 +6,21 @@ import {
   RunMoves,
   RunNotFound,
   acknowledgeCancel,
+  factsOfHolder,
   isTerminal,
   keepLateReport,
+  whyLate,
+  type Lateness,
   type Holder,
   type RunRow,
 } from '../../runs/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
 import type { completeRun, failRun, startRun } from './reports.contract.ts';
-import { objectIn, reportedUsage, whyLate } from './reports.policy.ts';
+import { objectIn, reportedUsage } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
+const STALE: Lateness = { why: 'stale_attempt', attempt: null };
+
 type Report = In<typeof completeRun> | In<typeof failRun>;
 
 /**
@@ -92,12 +97,13 @@ export class Reports {
       return accepted(holder, run.status);
     await acknowledgeCancel(ctx, run.id, workerId);
     const { worker_id: _, ...content } = report;
-    const why = whyLate(run, holder);
+    const facts = await factsOfHolder(ctx, holder);
+    const { why, attempt } = (facts && whyLate(facts, workerId, holder.attempt)) ?? STALE; // it may hold the run again by now
     const id = newId('late', ctx.now.getTime());
     await keepLateReport(ctx, {
       id,
       runId: run.id,
-      attempt: holder.attempt,
+      attempt,
       workerId,
       why,
       content: JSON.stringify(content),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
@@ -7,7 +8,7 @@ import { invalid, invariant } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { alteredByItem, alteredUnder, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { RunNotFound, toMessage } from '../../runs/index.ts';
+import { RunNotFound, factsOfHolder, toMessage, type Lateness, whyLate } from '../../runs/index.ts';
 import { Presence } from '../../workers/index.ts';
 import { keepSumOfSpans } from '../usage/usage.store.ts';
 import { appendBatch, type Appended, type Sender } from './append.store.ts';
@@ -15,8 +16,7 @@ import { columnsOf, identityOf, prepareBatch, prepareEvent, type ReadyBatch, typ
 import { countKinds } from './counts.policy.ts';
 import type { addMessage, ingestEvents, takeEvents } from './events.contract.ts';
 import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
-import { whyLate, type Lateness } from './late.policy.ts';
-import { factsOfHolder, keepLateEvents } from './late.store.ts';
+import { keepLateEvents } from './late.store.ts';
 import { eventByIdentity } from './log.store.ts';
 import { Patience } from './patience.service.ts';
 
@@ -174,13 +174,14 @@ export class EventIntake {
     if (run?.agent_id !== sender.agentId) throw RunNotFound();
     const late = whyLate(run, sender.workerId, sender.attempt);
     if (!late || events.length === 0) return late;
-    const ids = events.map(({ identity }) => this.lateId(identity));
+    const ids = events.map(({ identity }) => this.lateId(identity, sender.workerId));
     await keepLateEvents(ctx, sender, { day: run.day, ...late, kind, events, ids });
     return late;
   }
 
-  /** Of what the event is, so that a repeat is kept once. */
-  private lateId(identity: Buffer | null): string {
-    return identity ? `late_${identity.toString('hex').slice(0, 26)}` : newId('late', this.clock.nowMs());
+  /** Of what the event is and who says so: a repeat is kept once, and two workers that say the same are two. */
+  private lateId(identity: Buffer | null, workerId: string): string {
+    if (!identity) return newId('late', this.clock.nowMs());
+    return `late_${createHash('sha256').update(identity).update(workerId).digest('hex').slice(0, 26)}`;
   }
 }

@@ -1,24 +1,8 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { ReadyEvent } from './batch.policy.ts';
 import type { Sender } from './append.store.ts';
-import type { HolderFacts } from './late.policy.ts';
 
 type Sql = Pick<OpContext, 'actor' | 'sql'>;
-
-const FACTS = `
-  SELECT agent_id, status, worker_id, attempt, (created_at AT TIME ZONE 'UTC')::date::text AS day,
-         (SELECT max(attempt) FROM run_log AS log
-           WHERE log.account_id = $1 AND log.run_id = $2 AND log.day = (run_facts.created_at AT TIME ZONE 'UTC')::date AND log.type = 'run.status' AND log.event ->> 'worker_id' = $3
-             AND log.event ->> 'status' IN ('claimed', 'running')) AS own_attempt
-    FROM run_facts WHERE account_id = $1 AND id = $2`;
-
-/** Why a batch did not find its run as it should be. Rare, so it may look through the run's history. */
-export async function factsOfHolder(
-  { actor, sql }: Sql,
-  { runId, workerId }: Sender,
-): Promise<HolderFacts | undefined> {
-  return (await sql<HolderFacts>(FACTS, [actor.accountId, runId, workerId]))[0];
-}
 
 /** Late rows have no number: the microsecond keeps the order of a batch. */
 const KEEP = `

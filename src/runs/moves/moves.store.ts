@@ -40,6 +40,8 @@ export interface ClaimResult {
   /** What the worker holds and did not name: it has lost these, and was given nothing until they are settled. */
   readonly lost: readonly HeldRun[];
   readonly isRegistered: boolean;
+  /** Nothing was queued for anybody. What waits for others, or for its time, is no idleness. */
+  readonly isIdle: boolean;
   /** The agent or its account limits how many runs may be out: nothing was taken, the claim must be made under the limits' locks. */
   readonly isLimited: boolean;
 }
@@ -111,6 +113,7 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
   SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
          taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
          ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
+         taken.id IS NULL AND NOT EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status = 'queued') AS is_idle,
          (SELECT json_agg(json_build_object('id', id, 'status', status, 'attempt', attempt)) FROM held WHERE NOT is_named) AS lost
     FROM asking LEFT JOIN taken ON true`;
 }
@@ -126,6 +129,7 @@ type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
   readonly lost: HeldRun[] | null;
   readonly is_registered: boolean;
   readonly is_limited: boolean;
+  readonly is_idle: boolean;
 };
 
 /** The row is there in any case, for what it says of the agent; its job only when one was taken. */
@@ -165,8 +169,8 @@ async function claimOnce(
   const asking = [ctx.actor.accountId, agentId, workerId, failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
   const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
   invariant(row, 'a claim always has an answer');
-  const { lost, is_registered: isRegistered, is_limited: isLimited, ...job } = row;
-  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited };
+  const { lost, is_registered: isRegistered, is_limited: isLimited, is_idle: isIdle, ...job } = row;
+  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited, isIdle };
 }
 
 const moving = (change: string): string =>

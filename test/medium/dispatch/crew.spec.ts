@@ -15,7 +15,7 @@ afterAll(() => app.stop());
 const queue = async (agent_id: string): Promise<string> =>
   (await app.call('POST', '/api/v1/runs', { key, body: { agent_id } })).json.run_id;
 const get = async (runId: string) => (await app.call('GET', `/api/v1/runs/${runId}`, { key })).json;
-async function ended(runIds: readonly string[], within = 8_000) {
+async function ended(runIds: readonly string[], within = 18_000) {
   for (const end = Date.now() + within; Date.now() < end; await pause(50)) {
     const runs = await Promise.all(runIds.map(get));
     if (runs.every(({ finished_at }) => finished_at !== null)) return runs;
@@ -30,10 +30,10 @@ function serve(worker: StubWorker, each: (runId: string) => Promise<'dies' | und
   const serving = (async () => {
     while (!stopped) {
       const bell = await worker.hears('work_available', 200).catch(() => undefined);
-      const job = bell && (await worker.claim());
-      if (!job) continue;
-      taken.push(job.run_id);
-      if ((await each(job.run_id)) === 'dies') return;
+      for (let job = bell && (await worker.claim()); job; job = await worker.claim()) {
+        taken.push(job.run_id);
+        if ((await each(job.run_id)) === 'dies') return;
+      }
     }
   })();
   return { taken, stop: async () => void ((stopped = true), await serving) };
@@ -88,7 +88,7 @@ it('U-18: two workers of one agent share the load; losing one loses only the run
   await crewOfFirst?.stop();
   const all = await ended(runs);
   await crewOfSecond?.stop();
-  expect([crewOfFirst?.taken.length, crewOfSecond?.taken.length]).toEqual([1, 19]);
+  expect([crewOfFirst?.taken.length, crewOfSecond?.taken.length]).toEqual([1, 19]); // each run went to one of them
   expect(all.filter(({ status }) => status !== 'succeeded').map(({ run_id, error }) => [run_id, error])).toEqual([
     [lost, expect.stringMatching(/^worker_lost:/)],
   ]);

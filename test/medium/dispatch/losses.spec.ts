@@ -139,8 +139,12 @@ describe('a worker that is lost', () => {
     });
     await second.complete(runId, { by: 'second' });
     expect(await get(runId)).toMatchObject({ status: 'succeeded', output: { by: 'second' } });
-    const late = await app.database.query(`SELECT kind FROM late_evidence WHERE run_id = $1 ORDER BY at`, [runId]);
-    expect(late.map(({ kind }) => kind)).toEqual(['event', 'terminal']);
+    const { json: late } = await app.call('GET', `/api/v1/runs/${runId}/late`, { key });
+    const stale = { why: 'stale_attempt', attempt: 1, worker_id: worker.id };
+    expect(late).toMatchObject([
+      { ...stale, kind: 'event' },
+      { ...stale, kind: 'terminal' },
+    ]);
   });
 
   it('A4: is not lost by silence that this deployment could not have heard', async () => {
@@ -156,6 +160,20 @@ describe('a worker that is lost', () => {
     expect(await get(runId)).toMatchObject({ status: 'running' });
     await heardForLong();
     await until(runId, 'failed');
+  });
+
+  it('paused or of another version keeps no colleague from its claim', async () => {
+    const worker = await stub();
+    const colleague = await another(worker);
+    await app.call('POST', `/api/v1/workers/${worker.id}/actions`, { key, body: { action: 'pause' } });
+    await colleague.claim(); // it is known to be free
+    for (let index = 0; index < 5; index += 1) {
+      const runId = await queue(worker.handle);
+      expect(await worker.claim()).toBeUndefined();
+      expect(await colleague.claim()).toMatchObject({ run_id: runId });
+      await colleague.complete(runId, {});
+      await colleague.claim();
+    }
   });
 
   it('hard-parts 1: is free to the next claim, before any sweep', async () => {
