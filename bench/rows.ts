@@ -3,6 +3,7 @@ import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
 import { steadyInvokes } from './rows/b-2-steady-invokes.ts';
 import { reconnectStorm } from './rows/b-15-reconnect-storm.ts';
 import { startAndIdle } from './rows/b-14-start-and-idle.ts';
+import { overload } from './rows/b-7-overload.ts';
 import { killedWorker } from './rows/b-8-killed-worker.ts';
 import { idleWorkers } from './rows/b-6-idle-workers.ts';
 import { wholeRun } from './rows/b-3-whole-run.ts';
@@ -13,6 +14,7 @@ export const ROWS: readonly Row[] = [
   steadyInvokes,
   wholeRun,
   idleWorkers,
+  overload,
   killedWorker,
   startAndIdle,
   reconnectStorm,

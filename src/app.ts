@@ -111,11 +111,11 @@ async function nameRequest(request: FastifyRequest, reply: FastifyReply, payload
   return payload;
 }
 
-/** Frames are 99 % of the traffic and say nothing by themselves: only those that were refused are written. */
+/** Frames are 99 % of the traffic and say nothing by themselves: only those that were refused are written. A flood is not. */
 async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { statusCode } = reply;
   const route = request.routeOptions.url ?? 'unknown';
-  const isQuiet = statusCode < 400 && (request.method === 'GET' || route === FRAMES_PATH);
+  const isQuiet = statusCode === 429 || (statusCode < 400 && (request.method === 'GET' || route === FRAMES_PATH));
   const fields = {
     method: request.method,
     route,

@@ -6,9 +6,10 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** An answer with its body as text. */
+/** An answer with its body as text, and everything before that. */
 interface RawAnswer {
   readonly status: number;
+  readonly head: string;
   readonly text: string;
 }
 
@@ -76,7 +77,7 @@ function parseAnswer(bytes: Buffer): RawAnswer | undefined {
   const status = Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
   const body = bytes.subarray(headLength + END_OF_HEAD.length);
   const text = bodyOf(head, status, body);
-  return text === undefined ? undefined : { status, text };
+  return text === undefined ? undefined : { status, head, text };
 }
 
 function bodyOf(head: string, status: number, body: Buffer): string | undefined {

@@ -1,5 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonClient } from '../client/json-client.ts';
 import { canReadProcesses, memoryOf, PROBED, usageOf, type MemoryAnswer, type Usage } from './processes.ts';
@@ -31,6 +33,8 @@ export interface Product {
   /** From the start of the process to the first 200 of /readyz. */
   readonly readyAfterMs: number;
   usage(): Usage | null;
+  /** The same server as another account sees it. */
+  asAccount(slug: string): Promise<Product>;
   /** What it holds without garbage; only of one that was started probed. */
   memory(): Promise<MemoryAnswer>;
   stop(): Promise<void>;
@@ -53,18 +57,30 @@ export async function startProduct(settings: ProductSettings): Promise<Product> 
     await untilReady(url, server);
     const readyAfterMs = performance.now() - startedAt;
     const { pid } = server;
-    return {
+    const product: Product = {
       url,
       apiKey: settings.apiKey,
       readyAfterMs,
       usage: () => (canReadProcesses ? usageOf(pid) : null),
       memory: () => server.memory(),
+      asAccount: async (slug) => ({ ...product, apiKey: await createAccount(settings, slug) }),
       stop: () => server.stop(),
     };
+    return product;
   } catch (cause) {
     await server.stop();
     throw new Error(`the server did not start: ${String(cause)}\n${server.output}`, { cause });
   }
+}
+
+/** As operators do it: by the command beside the server. Answers the API key of the account's owner. */
+async function createAccount(settings: ProductSettings, slug: string): Promise<string> {
+  const command = path.join(path.dirname(settings.entry), 'admin.js');
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, [command, 'account', 'create', slug], { env: environment(settings) });
+  const key = /shown this once: (\S+)/.exec(stdout)?.[1];
+  if (key === undefined) throw new Error(`no account was made: ${stdout}`);
+  return key;
 }
 
 async function untilReady(url: string, server: ServerProcess): Promise<void> {

@@ -39,6 +39,11 @@ export class Database {
     this.system = openPool(connectionString, SYSTEM_ROLE, SYSTEM_CONNECTIONS);
   }
 
+  /** Whether more than one account asked for something in the last second. */
+  get isShared(): boolean {
+    return this.door.isShared;
+  }
+
   /** Refuses to serve through sessions that see past row-level security. */
   async assertWalled(): Promise<void> {
     await Promise.all([assertWalled(this.app, APP_ROLE), assertWalled(this.system, SYSTEM_ROLE)]);

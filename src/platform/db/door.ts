@@ -18,6 +18,8 @@ export const APP_CONNECTIONS = 10;
 const PER_ACCOUNT = 8;
 /** Half of an account's part: neither its ingest nor its lists, both slow, keep it from its other errands. */
 const SLOW = 4;
+/** While other accounts are there as well. The connections would do for more, but the processors behind them are fewer. */
+const BESIDE_OTHERS = { call: 4, slow: 2 };
 /** Those who move runs are as many as there are workers, each with one or two requests. */
 const WORKERS_A_CALLER = 20;
 
@@ -27,17 +29,20 @@ export type Waits = Pick<Config, 'turnWaitSeconds' | 'eventsWaitSeconds' | 'wait
 /** The gate before the connections of accounts. */
 export function openDoor({ turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting }: Waits): FairGate<Errand> {
   const waitMs = turnWaitSeconds * 1_000;
-  return new FairGate<Errand>({
+  const calls = (): number => (door.isShared ? BESIDE_OTHERS.call : PER_ACCOUNT);
+  const slow = (): number => (door.isShared ? BESIDE_OTHERS.slow : SLOW);
+  const door = new FairGate<Errand>({
     capacity: APP_CONNECTIONS,
     perAccount: PER_ACCOUNT,
     lanes: {
       work: { most: PER_ACCOUNT, waiting: waiting * WORKERS_A_CALLER, waitMs },
-      call: { most: PER_ACCOUNT, waiting, waitMs },
-      read: { most: SLOW, waiting, waitMs },
-      frames: { most: SLOW, waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000 },
-      ingest: { most: SLOW, waiting, waitMs },
+      call: { most: calls, waiting, waitMs },
+      read: { most: slow, waiting, waitMs },
+      frames: { most: slow, waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000 },
+      ingest: { most: slow, waiting, waitMs },
     },
     full: OverloadAccount,
     late: DatabaseBusy,
   });
+  return door;
 }

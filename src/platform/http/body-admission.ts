@@ -1,6 +1,8 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type Config } from '../config/config.ts';
+import { Database } from '../db/database.ts';
 import { OverloadAccount, OverloadBytes } from '../faults/faults.ts';
 import { Identifier } from '../operation/ports.ts';
 import { OperationRegistry } from '../operation/registry.ts';
@@ -23,6 +25,14 @@ const PART_OF_ACCOUNT = 0.75;
 const PART_OF_STRANGERS = 0.125;
 /** As many large bodies are being parsed and stored at once; one process does no more at a time than some, the rest are bytes. */
 const TURNS = { capacity: 10, perAccount: 8, ofEvidence: 4 };
+/**
+ * When a round of the event loop takes longer and other accounts are there, an account’s evidence gets one turn at a time and
+ * rests after each as long as it took: so it leaves half of this process, of the database and of their machine, however fast
+ * they are. A dispatch needs two dozen rounds.
+ */
+const LONG_ROUND_MS = 8;
+/** How much of a new measurement counts. */
+const NEWEST = 0.2;
 /** A frame’s type stands at its beginning. A wrong guess costs a turn in the wrong line, and nothing else. */
 const BEGINNING_BYTES = 400;
 const WORKERS_A_CALLER = 20;
@@ -60,16 +70,19 @@ export class BodyAdmission {
   private readonly bytes: FairGate<Line>;
   private readonly bytesOfStrangers: FairGate<Line>;
   private readonly turns: FairGate<Line>;
+  /** How long a round of the event loop takes, as large bodies found it. */
+  private roundMs = 0;
 
   constructor(
     @Inject(Identifier) private readonly identifier: Identifier,
     @Inject(OperationRegistry) private readonly registry: OperationRegistry,
+    @Inject(Database) private readonly database: Database,
     @Inject(CONFIG) config: Config,
   ) {
     const { bodiesLimitBytes: all } = config;
     this.bytes = bytesGate(config, all, all * PART_OF_ACCOUNT);
     this.bytesOfStrangers = bytesGate(config, all * PART_OF_STRANGERS, all * PART_OF_STRANGERS);
-    this.turns = turnsGate(config);
+    this.turns = turnsGate(config, () => (this.isBehind ? 1 : TURNS.ofEvidence));
   }
 
   /** `limitOf` says how much of a body is read at most. */
@@ -87,8 +100,7 @@ export class BodyAdmission {
     const known = this.identifier.accountOf(presentedBy(request));
     const account = known ?? '';
     const lane = this.laneOf(request);
-    const refusal = known === undefined ? undefined : this.turns.refusalFor(account, lane);
-    if (refusal) throw refusal; // before anything is read
+    if (known !== undefined) await this.turns.pass(account, lane); // is refused before anything is read
     const admitted = new Admitted(account);
     reply.raw.once('close', admitted.release);
     const gate = known === undefined ? this.bytesOfStrangers : this.bytes;
@@ -97,9 +109,23 @@ export class BodyAdmission {
   }
 
   private async takeTurn(request: FastifyRequest, admitted: Admitted): Promise<void> {
+    const beganAt = performance.now();
+    await nextRound();
+    this.roundMs += NEWEST * (performance.now() - beganAt - this.roundMs);
     const lane = this.laneOf(request);
     const { account } = admitted;
-    admitted.hold(await this.turns.enter({ account, lane, isGone: isGone(request) }));
+    const leave = await this.turns.enter({ account, lane, isGone: isGone(request) });
+    admitted.hold(lane === 'call' ? leave : this.rested(leave));
+  }
+
+  private get isBehind(): boolean {
+    return this.roundMs > LONG_ROUND_MS && this.database.isShared;
+  }
+
+  /** Leaves after a rest, where one is due. */
+  private rested(leave: Leave): Leave {
+    const beganAt = performance.now();
+    return () => (this.isBehind ? void setTimeout(leave, performance.now() - beganAt).unref() : leave());
   }
 
   private laneOf({ method, routeOptions: { url = '' }, rawBody }: FastifyRequest): Line {
@@ -113,13 +139,13 @@ function bytesGate(waits: Config, capacity: number, perAccount: number): FairGat
   return new FairGate({ capacity, perAccount, lanes, full: OverloadBytes, late: OverloadBytes });
 }
 
-function turnsGate(waits: Config): FairGate<Line> {
-  const { capacity, perAccount, ofEvidence } = TURNS;
+function turnsGate(waits: Config, ofEvidence: () => number): FairGate<Line> {
+  const { capacity, perAccount } = TURNS;
   const lanes = lanesOf(waits, perAccount, ofEvidence);
   return new FairGate({ capacity, perAccount, lanes, full: OverloadAccount, late: OverloadAccount });
 }
 
-function lanesOf(config: Config, most: number, mostOfEvidence: number) {
+function lanesOf(config: Config, most: number, mostOfEvidence: number | (() => number)) {
   const { turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting } = config;
   const waitMs = turnWaitSeconds * 1_000;
   return {

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultType } from '../faults/faults.ts';
 
 /** One kind of work before a gate. */
 export interface Lane {
   /** How much of the room one account may fill with this kind of work. */
-  readonly most: number;
+  readonly most: number | (() => number);
   /** How many callers of one account may wait. */
   readonly waiting: number;
   /** How long one may wait. */
@@ -20,6 +21,8 @@ export interface Room<Name extends string> {
   readonly full: FaultType;
   /** For a caller who has waited too long. */
   readonly late: FaultType;
+  /** After how long a caller who finds too many waiting is told: who heeds no Retry-After would otherwise ask all the time. */
+  readonly refusalMs?: number;
 }
 
 /** Who wants in. */
@@ -45,6 +48,7 @@ interface Waiter {
 }
 
 interface Line extends Lane {
+  readonly most: () => number;
   inside: number;
   readonly queue: Waiter[];
 }
@@ -58,6 +62,11 @@ interface Flow {
 }
 
 const LONGEST_RETRY_SECONDS = 30;
+const REFUSAL_MS = 500;
+/** So many may wait for their refusal at once; others are told at once. */
+const REFUSALS = 2_000;
+/** So long after its last entrance an account counts as there. */
+const THERE_MS = 1_000;
 
 /**
  * Shares something scarce between accounts. While there is room, whoever comes goes in. When there is not, the next to go in
@@ -67,15 +76,23 @@ const LONGEST_RETRY_SECONDS = 30;
 export class FairGate<Name extends string> {
   private readonly room: Room<Name>;
   private readonly names: readonly string[];
+  private readonly lanes: readonly (Lane & { readonly most: () => number })[];
   private readonly nowMs: () => number;
   /** In the order in which they were last served. */
   private readonly flows = new Map<string, Flow>();
   private inside = 0;
   private waiting = 0;
+  private refusals = 0;
+  private lastAccount = '';
+  private lastChangeMs = Number.NEGATIVE_INFINITY;
 
   constructor(room: Room<Name>, nowMs: () => number = () => performance.now()) {
     this.room = room;
     this.names = Object.keys(room.lanes);
+    this.lanes = Object.values<Lane>(room.lanes).map(({ most, ...lane }) => ({
+      ...lane,
+      most: typeof most === 'number' ? () => most : most,
+    }));
     this.nowMs = nowMs;
   }
 
@@ -86,9 +103,13 @@ export class FairGate<Name extends string> {
   enter(entrant: Entrant<Name>): Leave | Promise<Leave> {
     const flow = this.flowOf(entrant.account);
     const line = this.lineOf(flow, entrant.lane);
-    const size = Math.min(entrant.size ?? 1, line.most);
+    if (entrant.account !== this.lastAccount) {
+      this.lastAccount = entrant.account;
+      this.lastChangeMs = this.nowMs();
+    }
+    const size = Math.min(entrant.size ?? 1, line.most());
     if (this.waiting === 0 && this.mayEnter(flow, line, size) && this.hasRoom(size)) return this.let(flow, line, size);
-    if (line.queue.length >= line.waiting) throw this.refusal(this.room.full, line);
+    if (line.queue.length >= line.waiting) return this.turnAway(line);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.giveUp(flow, line, waiter), line.waitMs).unref();
       const waiter = { size, sinceMs: this.nowMs(), timer, isGone: entrant.isGone, resolve, reject };
@@ -99,18 +120,33 @@ export class FairGate<Name extends string> {
     });
   }
 
-  /** The fault for which `enter` would turn the account away now, so that it can be said before anything is read. */
-  refusalFor(account: string, lane: Name): Error | undefined {
+  /** Whether more than one account came in the last second. */
+  get isShared(): boolean {
+    return this.nowMs() - this.lastChangeMs < THERE_MS;
+  }
+
+  /** Only asks whether `enter` would turn the account away now, so that it can be said before anything is read. */
+  async pass(account: string, lane: Name): Promise<void> {
     const flow = this.flows.get(account);
-    if (!flow) return undefined;
+    if (!flow) return;
     const line = this.lineOf(flow, lane);
-    return line.queue.length >= line.waiting && line.queue.length > 0 ? this.refusal(this.room.full, line) : undefined;
+    if (line.queue.length >= line.waiting) await this.turnAway(line);
+  }
+
+  private async turnAway(line: Line): Promise<never> {
+    const fault = this.refusal(this.room.full, line);
+    if (this.refusals < REFUSALS) {
+      this.refusals += 1;
+      await sleep(this.room.refusalMs ?? REFUSAL_MS);
+      this.refusals -= 1;
+    }
+    throw fault;
   }
 
   private flowOf(account: string): Flow {
     const known = this.flows.get(account);
     if (known) return known;
-    const lines = Object.values<Lane>(this.room.lanes).map((lane) => ({ ...lane, inside: 0, queue: [] }));
+    const lines = this.lanes.map((lane) => ({ ...lane, inside: 0, queue: [] }));
     const flow = { account, lines, inside: 0, waiting: 0 };
     this.flows.set(account, flow);
     return flow;
@@ -124,7 +160,7 @@ export class FairGate<Name extends string> {
 
   private mayEnter(flow: Flow, line: Line, size: number): boolean {
     const { perAccount } = this.room;
-    return line.inside + size <= line.most && (flow.inside + size <= perAccount || flow.inside === 0);
+    return line.inside + size <= line.most() && (flow.inside + size <= perAccount || flow.inside === 0);
   }
 
   private hasRoom(size: number): boolean {

@@ -41,7 +41,7 @@ const failure = (promise: Promise<unknown>): Promise<Fault> =>
 
 describe('a turn at the database', () => {
   it('is there at once for another account, however many transactions one account holds and waits for', async () => {
-    const held = await hold('flood', 'call', 8);
+    const held = await hold('flood', 'work', 8);
     const waiting = Array.from({ length: 20 }, () => database.asAccount('flood', async () => {}, 'read', 'call'));
     const beganAt = performance.now();
     await database.asAccount('other', async () => {}, 'read', 'call');
@@ -51,7 +51,7 @@ describe('a turn at the database', () => {
   });
 
   it('of a worker’s claim or report is not kept back by evidence or lists of the same account', async () => {
-    const held = await hold('flood', 'ingest', 4);
+    const held = await hold('flood', 'ingest', 2);
     const waiting = Array.from({ length: 20 }, () => database.asAccount('flood', async () => {}, 'read', 'ingest'));
     await database.asAccount('flood', async () => {}, 'write', 'work');
     await database.asAccount('flood', async () => {}, 'read', 'read');
@@ -60,7 +60,7 @@ describe('a turn at the database', () => {
   });
 
   it('that does not come in time is 503, that too many wait for is 429, and both say when to come again', async () => {
-    const held = await hold('flood', 'call', 8);
+    const held = await hold('flood', 'work', 8);
     const late = Array.from({ length: 20 }, () => failure(database.begin('flood', 'write', 'call')));
     const tooMany = await failure(database.begin('flood', 'write', 'call'));
     expect(tooMany).toMatchObject({ code: 'overload.account', status: 429, retryAfterSeconds: 1 });
