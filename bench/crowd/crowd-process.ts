@@ -26,8 +26,9 @@ async function obey(order: Order): Promise<void> {
     }
     workers.push(...fresh);
     await inTurns(fresh, (worker) => worker.open());
-  } else if (order.do === 'work') {
+  } else if (order.do === 'register') {
     await inTurns(workers, (worker) => worker.register());
+  } else if (order.do === 'work') {
     await Promise.all(workers.map((worker) => worker.work()));
   }
 }

@@ -17,7 +17,9 @@ export type Order =
       readonly conduct: Conduct;
       readonly upTo: number;
     }
-  /** Registers all workers; from then on each answers pings and asks for work. Done when all have asked for the first time. */
+  /** Registers all workers; from then on they answer pings. */
+  | { readonly do: 'register' }
+  /** From now on each asks for work. Done when all have been answered for the first time. */
   | { readonly do: 'work' }
   | { readonly do: 'count' };
 

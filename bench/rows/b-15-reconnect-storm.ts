@@ -58,6 +58,7 @@ async function measure(stage: Stage): Promise<Measurement> {
   stage.afterwards(() => crowd.kill());
   stage.say(`${workers} workers gather`);
   await crowd.ask({ do: 'open', url: product.url, agents, conduct: 'completes it', upTo: workers });
+  await crowd.ask({ do: 'register' });
   await crowd.ask({ do: 'work' });
   const storms: Storm[] = [];
   while (storms.length < rounds(stage.form)) {

@@ -95,6 +95,7 @@ async function arrange(
   stage.afterwards(() => victim.kill());
   const { url } = product;
   await victim.ask({ do: 'open', url, agents: [{ handle: agent, token }], conduct: CONDUCT[stand], upTo: 1 });
+  await victim.ask({ do: 'register' });
   await victim.ask({ do: 'work' });
   if (stand === 'running') await retryAtOnce(caller, agent); // the agent is there since its worker has registered
   const answer = invoke(caller, agent).catch(() => undefined);
