@@ -81,6 +81,29 @@ describe('a claim', () => {
     expect(await worker.claim()).toMatchObject({ run_id: runId, attempt: 2 });
     expect((await worker.start(runId)).payload).toMatchObject({ accepted: true });
   });
+
+  it('trap 7: names no version of a configuration that its worker was not given', async () => {
+    const worker = await scene.worker();
+    const { payload } = await worker.frame('config_request');
+    await scene.queue(worker);
+    const { config_version: version } = await worker.claimSoon();
+    expect([undefined, payload.config.version]).toContain(version);
+  });
+
+  it('trap 26: of a worker that starts nothing it is given ends the run after five offers, however fast it asks', async () => {
+    const worker = await scene.worker();
+    const runId = await scene.queue(worker);
+    const replay = '{"agentops_replay":{"golden_run_id":""}}'; // refused at every entry, and the SDK drops the run in silence
+    await scene.app.database.query('UPDATE run SET input = $2::json WHERE id = $1', [runId, replay]);
+    const offers: number[] = [];
+    for (let time = 0; time < 20; time += 1) {
+      const job = await worker.claim();
+      if (job) offers.push(job.attempt);
+    }
+    expect(offers).toEqual([1, 2, 3, 4, 5]);
+    const run = await scene.run(runId);
+    expect([run.status, run.error]).toEqual(['failed', expect.stringMatching(/^undeliverable: offered 5 times/)]);
+  });
 });
 
 describe('an answer', () => {
