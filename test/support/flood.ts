@@ -25,6 +25,9 @@ export interface Tally {
 /** Between an answer and the next request: a sender that spins takes the processor, and not only the server. */
 const PAUSE_MS = 30;
 
+/** From the first request until it is a flood: the connections have to be made, and both sides compile. */
+const BEGINNING_MS = 1_500;
+
 const floods = workerData as readonly Flood[];
 const byStatus: Record<number, number> = {};
 let failed = 0;
@@ -34,6 +37,7 @@ let sent = 0;
 let isOver = false;
 
 parentPort?.once('message', () => (isOver = true));
+setTimeout(() => parentPort?.postMessage('begun'), BEGINNING_MS);
 await Promise.all(floods.flatMap((flood) => Array.from({ length: flood.connections }, () => keepSending(flood))));
 parentPort?.postMessage({ byStatus, failed, unexplained } satisfies Tally);
 

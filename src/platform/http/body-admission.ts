@@ -1,4 +1,3 @@
-import { setImmediate as nextRound } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type Config } from '../config/config.ts';
@@ -6,7 +5,8 @@ import { Database } from '../db/database.ts';
 import { OverloadAccount, OverloadBytes } from '../faults/faults.ts';
 import { Identifier } from '../operation/ports.ts';
 import { OperationRegistry } from '../operation/registry.ts';
-import { FairGate, type Leave } from '../overload/fair-gate.ts';
+import { FairGate, type Lane, type Leave } from '../overload/fair-gate.ts';
+import { loopPace } from '../overload/loop-pace.ts';
 import { FRAMES_PATH } from './frames-transport.ts';
 import { presentedBy } from './presented.ts';
 
@@ -25,14 +25,6 @@ const PART_OF_ACCOUNT = 0.75;
 const PART_OF_STRANGERS = 0.125;
 /** As many large bodies are being parsed and stored at once; one process does no more at a time than some, the rest are bytes. */
 const TURNS = { capacity: 10, perAccount: 8, ofEvidence: 4 };
-/**
- * When a round of the event loop takes longer and other accounts are there, an account’s evidence gets one turn at a time and
- * rests after each as long as it took: so it leaves half of this process, of the database and of their machine, however fast
- * they are. A dispatch needs two dozen rounds.
- */
-const LONG_ROUND_MS = 8;
-/** How much of a new measurement counts. */
-const NEWEST = 0.2;
 /** A frame’s type stands at its beginning. A wrong guess costs a turn in the wrong line, and nothing else. */
 const BEGINNING_BYTES = 400;
 const WORKERS_A_CALLER = 20;
@@ -70,19 +62,17 @@ export class BodyAdmission {
   private readonly bytes: FairGate<Line>;
   private readonly bytesOfStrangers: FairGate<Line>;
   private readonly turns: FairGate<Line>;
-  /** How long a round of the event loop takes, as large bodies found it. */
-  private roundMs = 0;
 
   constructor(
     @Inject(Identifier) private readonly identifier: Identifier,
     @Inject(OperationRegistry) private readonly registry: OperationRegistry,
-    @Inject(Database) private readonly database: Database,
+    @Inject(Database) database: Database,
     @Inject(CONFIG) config: Config,
   ) {
     const { bodiesLimitBytes: all } = config;
     this.bytes = bytesGate(config, all, all * PART_OF_ACCOUNT);
     this.bytesOfStrangers = bytesGate(config, all * PART_OF_STRANGERS, all * PART_OF_STRANGERS);
-    this.turns = turnsGate(config, () => (this.isBehind ? 1 : TURNS.ofEvidence));
+    this.turns = turnsGate(config, () => database.isShared);
   }
 
   /** `limitOf` says how much of a body is read at most. */
@@ -109,23 +99,9 @@ export class BodyAdmission {
   }
 
   private async takeTurn(request: FastifyRequest, admitted: Admitted): Promise<void> {
-    const beganAt = performance.now();
-    await nextRound();
-    this.roundMs += NEWEST * (performance.now() - beganAt - this.roundMs);
     const lane = this.laneOf(request);
     const { account } = admitted;
-    const leave = await this.turns.enter({ account, lane, isGone: isGone(request) });
-    admitted.hold(lane === 'call' ? leave : this.rested(leave));
-  }
-
-  private get isBehind(): boolean {
-    return this.roundMs > LONG_ROUND_MS && this.database.isShared;
-  }
-
-  /** Leaves after a rest, where one is due. */
-  private rested(leave: Leave): Leave {
-    const beganAt = performance.now();
-    return () => (this.isBehind ? void setTimeout(leave, performance.now() - beganAt).unref() : leave());
+    admitted.hold(await this.turns.enter({ account, lane, isGone: isGone(request) }));
   }
 
   private laneOf({ method, routeOptions: { url = '' }, rawBody }: FastifyRequest): Line {
@@ -135,23 +111,31 @@ export class BodyAdmission {
 }
 
 function bytesGate(waits: Config, capacity: number, perAccount: number): FairGate<Line> {
-  const lanes = lanesOf(waits, perAccount, perAccount);
+  const lanes = lanesOf(waits, { call: perAccount, evidence: perAccount, rests: false });
   return new FairGate({ capacity, perAccount, lanes, full: OverloadBytes, late: OverloadBytes });
 }
 
-function turnsGate(waits: Config, ofEvidence: () => number): FairGate<Line> {
-  const { capacity, perAccount } = TURNS;
-  const lanes = lanesOf(waits, perAccount, ofEvidence);
-  return new FairGate({ capacity, perAccount, lanes, full: OverloadAccount, late: OverloadAccount });
+function turnsGate(waits: Config, isShared: () => boolean): FairGate<Line> {
+  const { capacity, perAccount, ofEvidence } = TURNS;
+  const evidence = (): number => (isShared() && loopPace.isBehind ? 1 : ofEvidence);
+  const lanes = lanesOf(waits, { call: perAccount, evidence, rests: true });
+  return new FairGate({ capacity, perAccount, lanes, isShared, full: OverloadAccount, late: OverloadAccount });
 }
 
-function lanesOf(config: Config, most: number, mostOfEvidence: number | (() => number)) {
+interface Shares {
+  readonly call: number;
+  readonly evidence: Lane['most'];
+  readonly rests: boolean;
+}
+
+function lanesOf(config: Config, { call, evidence, rests }: Shares) {
   const { turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting } = config;
   const waitMs = turnWaitSeconds * 1_000;
+  const frames = { waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000 };
   return {
-    call: { most, waiting, waitMs },
-    frames: { most: mostOfEvidence, waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000 },
-    ingest: { most: mostOfEvidence, waiting, waitMs },
+    call: { most: call, waiting, waitMs },
+    frames: { most: evidence, ...frames, rests },
+    ingest: { most: evidence, waiting, waitMs, rests },
   };
 }
 

@@ -154,6 +154,21 @@ describe('a fair gate', () => {
     expect(crowd.inside.at(-1)).toBe('d second');
   });
 
+  it('a line with others waiting rests as long as it worked, while there are other accounts and the process is behind', async () => {
+    for (const isBehind of [true, false]) {
+      const pace = { measure: () => {}, isBehind };
+      const lanes = { first: { ...LANE, most: 1, rests: true }, second: LANE };
+      const crowd = new Crowd(new FairGate({ ...ROOM, lanes, pace, isShared: () => true }));
+      crowd.come(2, 'a');
+      crowd.comes('b');
+      await sleep(60);
+      await crowd.leave();
+      expect(crowd.inside.length).toBe(isBehind ? 2 : 3);
+      await sleep(80);
+      expect(crowd.inside.length).toBe(3);
+    }
+  });
+
   it('is empty again when everybody has left, and a second leave gives back nothing', async () => {
     const gate = new FairGate({ ...ROOM, capacity: 1, perAccount: 1 });
     const leave = await gate.enter({ account: 'a', lane: 'first' });

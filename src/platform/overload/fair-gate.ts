@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultType } from '../faults/faults.ts';
+import { loopPace, type LoopPace } from './loop-pace.ts';
 
 /** One kind of work before a gate. */
 export interface Lane {
@@ -9,6 +10,11 @@ export interface Lane {
   readonly waiting: number;
   /** How long one may wait. */
   readonly waitMs: number;
+  /**
+   * Whether what was given back rests first, as long as it was in use, while others of the account wait in the line, there are
+   * other accounts, and this process is behind: a flood then leaves half of it to the others, on fast machines and on slow ones.
+   */
+  readonly rests?: boolean;
 }
 
 /** What there is to share. Where an account has several kinds of work waiting, the earlier lane wins a tie. */
@@ -21,7 +27,10 @@ export interface Room<Name extends string> {
   readonly full: FaultType;
   /** For a caller who has waited too long. */
   readonly late: FaultType;
-  /** After how long a caller who finds too many waiting is told: who heeds no Retry-After would otherwise ask all the time. */
+  /** Whether there are other accounts; unless said, whether some came to this gate of late. */
+  readonly isShared?: () => boolean;
+  readonly pace?: Pick<LoopPace, 'measure' | 'isBehind'>;
+  /** After how long, about, a caller who finds too many waiting is told: who heeds no Retry-After would otherwise ask all the time. */
   readonly refusalMs?: number;
 }
 
@@ -78,6 +87,7 @@ export class FairGate<Name extends string> {
   private readonly names: readonly string[];
   private readonly lanes: readonly (Lane & { readonly most: () => number })[];
   private readonly nowMs: () => number;
+  private readonly pace: Pick<LoopPace, 'measure' | 'isBehind'>;
   /** In the order in which they were last served. */
   private readonly flows = new Map<string, Flow>();
   private inside = 0;
@@ -94,6 +104,7 @@ export class FairGate<Name extends string> {
       most: typeof most === 'number' ? () => most : most,
     }));
     this.nowMs = nowMs;
+    this.pace = room.pace ?? loopPace;
   }
 
   /**
@@ -109,6 +120,7 @@ export class FairGate<Name extends string> {
     }
     const size = Math.min(entrant.size ?? 1, line.most());
     if (this.waiting === 0 && this.mayEnter(flow, line, size) && this.hasRoom(size)) return this.let(flow, line, size);
+    this.pace.measure();
     if (line.queue.length >= line.waiting) return this.turnAway(line);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.giveUp(flow, line, waiter), line.waitMs).unref();
@@ -122,7 +134,7 @@ export class FairGate<Name extends string> {
 
   /** Whether more than one account came in the last second. */
   get isShared(): boolean {
-    return this.nowMs() - this.lastChangeMs < THERE_MS;
+    return this.room.isShared?.() ?? this.nowMs() - this.lastChangeMs < THERE_MS;
   }
 
   /** Only asks whether `enter` would turn the account away now, so that it can be said before anything is read. */
@@ -137,7 +149,7 @@ export class FairGate<Name extends string> {
     const fault = this.refusal(this.room.full, line);
     if (this.refusals < REFUSALS) {
       this.refusals += 1;
-      await sleep(this.room.refusalMs ?? REFUSAL_MS);
+      await sleep((this.room.refusalMs ?? REFUSAL_MS) * (0.5 + Math.random())); // or all of them come again at once
       this.refusals -= 1;
     }
     throw fault;
@@ -169,14 +181,25 @@ export class FairGate<Name extends string> {
 
   private let(flow: Flow, line: Line, size: number): Leave {
     this.add(flow, line, size);
+    const sinceMs = this.nowMs();
     let isInside = true;
     return () => {
       if (!isInside) return;
       isInside = false;
-      this.add(flow, line, -size);
-      if (this.waiting > 0) this.admit();
-      this.forget(flow);
+      const end = (): void => this.end(flow, line, size);
+      if (this.hasToRest(line)) setTimeout(end, this.nowMs() - sinceMs).unref();
+      else end();
     };
+  }
+
+  private hasToRest(line: Line): boolean {
+    return line.rests === true && line.queue.length > 0 && this.pace.isBehind && this.isShared;
+  }
+
+  private end(flow: Flow, line: Line, size: number): void {
+    this.add(flow, line, -size);
+    if (this.waiting > 0) this.admit();
+    this.forget(flow);
   }
 
   private add(flow: Flow, line: Line, size: number): void {
