@@ -2,9 +2,9 @@ import type { AnswerMessage, Headcount, Order, OrderMessage } from './orders.ts'
 import { QuietWorker, type Tally } from './quiet-worker.ts';
 
 /** So many at a time while the crowd gathers: a thundering start is not what is measured. */
-const AT_ONCE = 100;
+const AT_ONCE = 50;
 
-const tally: Tally = { claims: 0, emptyClaims: 0, pongs: 0, failures: 0, taken: [] };
+const tally: Tally = { claims: 0, emptyClaims: 0, pongs: 0, failures: 0, lastFailure: null, taken: [] };
 const workers: QuietWorker[] = [];
 
 process.on('message', ({ number, order }: OrderMessage) => {

@@ -34,6 +34,7 @@ export interface Headcount {
   readonly pongs: number;
   /** Requests that failed, and claims and reports that were answered otherwise than they should be. */
   readonly failures: number;
+  readonly lastFailure: string | null;
   /** The ids of the runs that were taken, each as often as it was. */
   readonly taken: readonly string[];
 }

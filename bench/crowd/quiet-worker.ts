@@ -5,8 +5,10 @@ import { isObject, JsonClient, objectIn, stringIn, type JsonObject } from '../cl
 import { manifestOf, messageId, NO_SKILLS } from '../client/payloads.ts';
 import type { Conduct, CrowdAgent } from './orders.ts';
 
-/** How long an idle worker waits for a doorbell, and after a claim that failed, deaf to doorbells. */
+/** How long an idle worker waits for a doorbell; and after a registration or a claim that failed, deaf to doorbells. */
 const POLL_MS = 10_000;
+/** So often in vain: then something else is wrong than a server that has too much to do. */
+const REGISTRATIONS = 6;
 /** After a channel that was open; doubled with each attempt that fails. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -17,6 +19,7 @@ export interface Tally {
   emptyClaims: number;
   pongs: number;
   failures: number;
+  lastFailure: string | null;
   readonly taken: string[];
 }
 
@@ -33,6 +36,7 @@ export class QuietWorker {
   private readonly tally: Tally;
   private readonly client: JsonClient;
   private readonly path: string;
+  /** Not registered yet, or with a pong under way: a server that is behind is not asked for more and more connections. */
   private isSilent = true;
   private rings = 0;
   private wake: (() => void) | undefined;
@@ -53,11 +57,16 @@ export class QuietWorker {
     return first.promise;
   }
 
-  /** Registers, and answers pings from now on. */
+  /** Registers, again every ten seconds until it is registered, and answers pings from then on. */
   async register(): Promise<void> {
-    this.isSilent = false;
     const manifest = manifestOf(this.agent.handle);
-    await this.ask('register', { manifest, skills: [], skills_hash: NO_SKILLS });
+    const once = () => this.ask('register', { manifest, skills: [], skills_hash: NO_SKILLS });
+    for (let left = REGISTRATIONS; ; left -= 1) {
+      const isRegistered = await (left > 1 ? once().catch(() => undefined) : once());
+      if (isRegistered) break;
+      await sleep(POLL_MS);
+    }
+    this.isSilent = false;
   }
 
   /**
@@ -98,7 +107,7 @@ export class QuietWorker {
       const job = await this.claim();
       if (job === 'failed') await sleep(POLL_MS);
       else if (job === undefined) await this.nextDoorbell();
-      else await this.run(stringIn(job, 'run_id')).catch(() => this.fail());
+      else await this.run(stringIn(job, 'run_id')).catch((error: unknown) => this.fail(error));
     }
   }
 
@@ -111,8 +120,8 @@ export class QuietWorker {
       if (isObject(job)) return job;
       this.tally.emptyClaims += 1;
       return undefined;
-    } catch {
-      this.fail();
+    } catch (error) {
+      this.fail(error);
       return 'failed';
     }
   }
@@ -146,10 +155,14 @@ export class QuietWorker {
       const { nonce } = objectIn(frame, 'payload');
       const payload = { nonce, sent_at: new Date().toISOString() };
       const pong = { id: messageId(), type: 'pong', payload, correlationId: stringIn(frame, 'id') };
-      this.client.send('POST', `${this.path}/frames`, pong).then(
-        ({ status }) => (status === 202 ? (this.tally.pongs += 1) : this.fail()),
-        () => this.fail(),
-      );
+      this.isSilent = true;
+      this.client
+        .send('POST', `${this.path}/frames`, pong)
+        .then(
+          ({ status }) => (status === 202 ? (this.tally.pongs += 1) : this.fail(`a pong was answered ${status}`)),
+          (error: unknown) => this.fail(error),
+        )
+        .finally(() => (this.isSilent = false));
     }
   }
 
@@ -161,8 +174,9 @@ export class QuietWorker {
     return answer;
   }
 
-  private fail(): void {
+  private fail(why: unknown): void {
     this.tally.failures += 1;
+    this.tally.lastFailure = String(why);
   }
 }
 
