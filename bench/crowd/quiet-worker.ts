@@ -159,7 +159,10 @@ export class QuietWorker {
       this.client
         .send('POST', `${this.path}/frames`, pong)
         .then(
-          ({ status }) => (status === 202 ? (this.tally.pongs += 1) : this.fail(`a pong was answered ${status}`)),
+          ({ status, body }) => {
+            if (status === 202) this.tally.pongs += 1;
+            else this.fail(`a pong was answered ${status} ${JSON.stringify(body)}`);
+          },
           (error: unknown) => this.fail(error),
         )
         .finally(() => (this.isSilent = false));
