@@ -71,10 +71,7 @@ export class Claims {
     this.presence.heard(ctx.actor, workerId, 'claim');
     const agentKey = accountKey(accountId, agentId);
     const workerKey = accountKey(accountId, workerId);
-    if (draining) {
-      await this.fleet.announceDraining(ctx.actor, workerId);
-      return NOTHING;
-    }
+    if (draining) await this.fleet.announceDraining(ctx.actor, workerId); // its claim then settles what it has lost, and gets nothing
     if (this.replica.isDraining) return NOTHING;
     if (this.free.has(workerKey) && this.idle.isIdle(agentKey, this.clock.monotonicMs())) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);

@@ -16,13 +16,16 @@ export const EXPIRED_WAITING = `
    WHERE terms.queue_ttl_seconds IS NOT NULL
    LIMIT 1000`;
 
-/** Runs that are out and have taken longer, over all attempts, than they may. */
+/** Runs that are out, or wait for their next attempt, and have taken longer over all attempts than they may. */
 export const EXPIRED_OUT = `
-  SELECT run.account_id, run.id, run.status, coalesce(terms.run_limit_seconds, $1::float8) AS seconds
-    FROM run_facts AS run
+  SELECT run.account_id, run.id, run.status, coalesce(terms.run_limit_seconds, $1::float8)::float8 AS seconds
+    FROM (
+      SELECT account_id, id, agent_id, status, first_claimed_at FROM run_facts WHERE status IN ('claimed', 'running')
+      UNION ALL
+      SELECT account_id, id, agent_id, status, first_claimed_at FROM run_facts
+       WHERE status = 'queued' AND first_claimed_at IS NOT NULL AND first_claimed_at < now()) AS run
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
-   WHERE run.status IN ('claimed', 'running')
-     AND run.first_claimed_at < now() - make_interval(secs => coalesce(terms.run_limit_seconds, $1::float8))
+   WHERE run.first_claimed_at < now() - make_interval(secs => coalesce(terms.run_limit_seconds, $1::float8))
    LIMIT 1000`;
 
 export interface ExpiredRun {

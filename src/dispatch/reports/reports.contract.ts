@@ -13,8 +13,10 @@ const RunState = z.object({
   worker_id: z.string().optional(),
 });
 
+/** What the column holds. */
+const MOST_ATTEMPTS = 2_147_483_647;
 /** A report names its run; a worker of ours also its attempt. */
-const reported = { run_id: z.string().min(1).max(200), attempt: z.int().optional() };
+const reported = { run_id: z.string().min(1).max(200), attempt: z.int().min(1).max(MOST_ATTEMPTS).optional() };
 /** What may come with the end of a run, whatever it is. */
 const aside = { snapshot: anyJson().optional(), diagnostics: anyJson().optional() };
 

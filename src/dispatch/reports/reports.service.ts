@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { newId } from '../../platform/ids/ids.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import {
   RunLifecycle,
@@ -92,22 +92,23 @@ export class Reports {
   private async late(ctx: OpContext, holder: Holder, report: Report): Promise<RunState> {
     const run = await this.ownRun(ctx, holder);
     const { workerId } = holder;
-    if (!isTerminal(run.status) && run.terminal_frame_id === frameIdOf(ctx)) return accepted(holder, 'queued'); // it is tried again
-    if (isTerminal(run.status) && isHeldBy(run, holder) && isSaidAgain(ctx, run, report))
-      return accepted(holder, run.status);
+    const frameId = frameIdOf(ctx);
+    if (run.retried_frames.includes(frameId)) return accepted(holder, 'queued'); // as it was answered then
+    const isOwn = isTerminal(run.status) && isHeldBy(run, holder);
+    if (isOwn && run.status !== 'cancelled' && run.terminal_frame_id === frameId) return accepted(holder, run.status);
     await acknowledgeCancel(ctx, run.id, workerId);
     const { worker_id: _, ...content } = report;
     const facts = await factsOfHolder(ctx, holder);
     const { why, attempt } = (facts && whyLate(facts, workerId, holder.attempt)) ?? STALE; // it may hold the run again by now
-    const id = newId('late', ctx.now.getTime());
     await keepLateReport(ctx, {
-      id,
+      id: lateIdOf(workerId, frameId),
       runId: run.id,
       attempt,
       workerId,
       why,
       content: JSON.stringify(content),
     });
+    if (isOwn && run.status === 'succeeded' && 'output' in report) return accepted(holder, run.status); // its success stands
     const isCancelled = run.cancel_requested_at !== null && isHeldBy(run, holder); // the worker’s answer to our own cancel is no fault of its
     if (!isCancelled)
       ctx.record({
@@ -131,10 +132,9 @@ function isHeldBy(run: RunRow, { workerId, attempt }: Holder): boolean {
   return run.worker_id === workerId && (attempt === null || run.attempt === attempt);
 }
 
-/** The same terminal frame gets the same answer; so does a second success of the worker whose success stands. */
-function isSaidAgain(ctx: OpContext, run: RunRow, report: Report): boolean {
-  if (run.status === 'cancelled') return false;
-  return run.terminal_frame_id === frameIdOf(ctx) || (run.status === 'succeeded' && 'output' in report);
+/** Of the frame, so that a repeat is kept once. */
+function lateIdOf(workerId: string, frameId: string): string {
+  return `late_${createHash('sha256').update(`${workerId}\n${frameId}`).digest('hex').slice(0, 26)}`;
 }
 
 function frameIdOf(ctx: OpContext): string {

@@ -72,7 +72,7 @@ export const takeEvents = operation({
   bulk: true,
   input: {
     path: WorkerPath,
-    body: z.object({ events: z.array(z.unknown()).min(1), attempt: z.int().nullish() }),
+    body: z.object({ events: z.array(z.unknown()).min(1), attempt: z.int().min(1).max(2_147_483_647).nullish() }),
   },
   output: empty,
   faults: [RunNotFound],

@@ -40,7 +40,7 @@ export function attemptsOf(moves: readonly Move[]): Attempt[] {
     } else if (open && status === 'running') {
       open.startedAt = at;
     } else if (open) {
-      if (status === 'succeeded') open.startedAt ??= at; // its report overtook the word of its start
+      if (status === 'succeeded' || code === 'end.failed') open.startedAt ??= at; // its report overtook the word of its start
       Object.assign(open, { endedAt: at, end: endOf(status, code, open.startedAt !== null), detail });
       open = undefined;
     }
@@ -50,7 +50,8 @@ export function attemptsOf(moves: readonly Move[]): Attempt[] {
 
 /** How an attempt ended, in the codes of `explain`. A run may end as undeliverable; its last offer then was one that failed. */
 function endOf(status: RunStatus, code: string | null, hasStarted: boolean): string {
-  if (!hasStarted && (status === 'queued' || code === 'end.undeliverable')) return 'worker.failed_offer';
+  if (!hasStarted && (code === 'end.undeliverable' || (status === 'queued' && code === null)))
+    return 'worker.failed_offer';
   return code ?? (isTerminal(status) ? `end.${status}` : 'end.worker_lost');
 }
 

@@ -39,6 +39,7 @@ export interface RunRow {
   readonly tool_calls: number;
   readonly last_seq: number;
   readonly terminal_frame_id: string | null;
+  readonly retried_frames: readonly string[];
   readonly request_id: string;
   readonly traceparent: string | null;
   readonly created_at: Date;
@@ -57,7 +58,7 @@ export const END_NUMBERS = 5;
 
 const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
   parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
-  terminal_frame_id, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
+  terminal_frame_id, retried_frames, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
   labels, require_version, require_labels, waiting_since,
   CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind`;
 const WHOLE = `${REST}, input, output, diagnostics`;
@@ -216,7 +217,8 @@ export async function unansweredCancels({ sql }: Sql, accountId: string, workerI
 
 const LATE = `
   INSERT INTO late_evidence (account_id, run_id, day, id, attempt, worker_id, kind, why, content)
-  SELECT account_id, id, day, $3, $4, $5, 'terminal', $6, $7::json FROM run WHERE account_id = $1 AND id = $2`;
+  SELECT account_id, id, day, $3, $4, $5, 'terminal', $6, $7::json FROM run WHERE account_id = $1 AND id = $2
+  ON CONFLICT (account_id, run_id, id, day) DO NOTHING`;
 
 export interface LateReport {
   readonly id: string;

@@ -5,8 +5,8 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { SystemContext } from '../../platform/operation/system-work.ts';
 import { isTerminal, type RunStatus } from '../lifecycle/lifecycle.states.ts';
+import { claimRow, type ClaimResult, type Claimant } from './claim.store.ts';
 import {
-  claimRow,
   endLostRow,
   endRow,
   failRow,
@@ -17,8 +17,6 @@ import {
   succeedRow,
   termsOfAgent,
   termsOfRun,
-  type ClaimResult,
-  type Claimant,
   type End,
   type Failure,
   type Holder,

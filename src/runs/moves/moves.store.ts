@@ -1,4 +1,3 @@
-import { invariant } from '../../platform/faults/faults.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import { END_NUMBERS } from '../lifecycle/lifecycle.store.ts';
 import { LOGGED, moving as movingRow } from '../lifecycle/log.store.ts';
@@ -13,169 +12,16 @@ export interface Holder {
   readonly attempt: number | null;
 }
 
-/** A run as it is handed out. */
-export interface Job {
-  readonly id: string;
-  readonly agent_id: string;
-  readonly attempt: number;
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly event_id: string;
-  readonly thread_id: string;
-  readonly parent_run_id: string | null;
-  readonly origin_kind: string;
-  readonly origin_id: string | null;
-  readonly request_id: string;
-  readonly traceparent: string | null;
-  readonly deadline: Date;
-}
-
-export interface HeldRun {
-  readonly id: string;
-  readonly status: 'claimed' | 'running';
-  readonly attempt: number;
-}
-
-export interface ClaimResult {
-  readonly job: Job | undefined;
-  /** What the worker holds and did not name: it has lost these, and was given nothing until they are settled. */
-  readonly lost: readonly HeldRun[];
-  readonly isRegistered: boolean;
-  /** Nothing was queued for anybody. What waits for others, or for its time, is no idleness. */
-  readonly isIdle: boolean;
-  /** The agent or its account limits how many runs may be out: nothing was taken, the claim must be made under the limits' locks. */
-  readonly isLimited: boolean;
-}
-
-/**
- * Which runs the asking worker may be given: the rules that `explain` shows (ours.md, codes of a candidate). A worker that is
- * about to leave (lame duck) takes what no other could. A worker that was offered the run, did not start it and was lost
- * leaves it to the others for a while.
- */
-const MAY_TAKE = `
-       (SELECT queue_state <> 'paused' AND mode IN ('normal', 'lame_duck') FROM asking)
-   AND (run.not_before IS NULL OR run.not_before <= now())
-   AND (run.require_version IS NULL OR run.require_version = (SELECT version FROM asking))
-   AND (run.require_labels = '{}' OR (SELECT labels FROM asking) @> run.require_labels)
-   AND (NOT run.needs_replay OR (SELECT can_replay FROM asking))
-   AND (run.failed_offers = '{}' OR $3 <> ALL (run.failed_offers) OR run.waiting_since <= now() - make_interval(secs => $4))
-   AND ((SELECT mode <> 'lame_duck' FROM asking) OR NOT EXISTS (
-     SELECT FROM worker_presence AS other
-      WHERE other.account_id = $1 AND other.agent_id = $2 AND other.id <> $3 AND other.mode = 'normal' AND other.registered_at IS NOT NULL
-        AND other.last_seen_at > now() - make_interval(secs => $5)
-        AND (run.require_version IS NULL OR run.require_version = other.version) AND other.labels @> run.require_labels
-        AND (NOT run.needs_replay OR other.can_replay)))`;
-const IS_LIMITED = '(SELECT max_concurrent_runs IS NOT NULL OR concurrent_runs IS NOT NULL FROM asking)';
-/** Exact, because whoever takes a run of a limited agent holds the locks of its limits. */
-const IS_WITHIN_LIMITS = `
-  (SELECT (max_concurrent_runs IS NULL OR max_concurrent_runs > (
-             SELECT count(*) FROM run WHERE account_id = $1 AND agent_id = $2 AND status IN ('claimed', 'running')))
-      AND (concurrent_runs IS NULL OR concurrent_runs > (
-             SELECT count(*) FROM run WHERE account_id = $1 AND status IN ('claimed', 'running')))
-     FROM asking)`;
-
-/**
- * One statement: looks at what the worker holds, picks the oldest queued run that it may take and nobody else is picking, and
- * takes it with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
- * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again.
- */
-function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; readonly isLocked: boolean }): string {
-  const slot = hasOneSlot
-    ? '0'
-    : '(SELECT min(slot) FROM generate_series(0, $7::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
-  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($8::text[])';
-  return `
-  WITH asking AS MATERIALIZED (
-    SELECT coalesce(terms.queue_state, 'open') AS queue_state, terms.max_concurrent_runs, terms.run_limit_seconds, limits.concurrent_runs,
-           worker.registered_at IS NOT NULL AS is_registered, coalesce(worker.mode, 'normal') AS mode,
-           coalesce(worker.version, 'dev') AS version, coalesce(worker.labels, '{}') AS labels, coalesce(worker.can_replay, false) AS can_replay
-      FROM (SELECT 1) AS always
-      LEFT JOIN agent_terms AS terms ON terms.account_id = $1 AND terms.agent_id = $2
-      LEFT JOIN account_limits AS limits ON limits.account_id = $1
-      LEFT JOIN worker_presence AS worker ON worker.account_id = $1 AND worker.id = $3 AND worker.agent_id = $2),
-  held AS MATERIALIZED (
-    SELECT id, status, attempt, slot, ${isNamed} AS is_named
-      FROM run WHERE account_id = $1 AND worker_id = $3 AND status IN ('claimed', 'running') AND slot IS NOT NULL),
-  taken AS (
-    UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = ${slot},
-           claimed_at = now(), first_claimed_at = coalesce(first_claimed_at, now()), not_before = NULL, started_at = NULL, last_seq = last_seq + 1
-     WHERE account_id = $1 AND id = (
-       SELECT id FROM run
-        WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)
-          AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}
-        ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING account_id, id, day, last_seq, agent_id, attempt, input, event_id, thread_id, parent_run_id, origin_kind, origin_id,
-              request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6::float8) FROM asking)) AS deadline),
-  logged AS (
-    INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
-    SELECT account_id, id, day, last_seq, attempt, 'run.status',
-           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL, 'detail', NULL)
-      FROM taken)
-  SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
-         taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
-         ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
-         taken.id IS NULL AND NOT EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status = 'queued') AS is_idle,
-         (SELECT json_agg(json_build_object('id', id, 'status', status, 'attempt', attempt)) FROM held WHERE NOT is_named) AS lost
-    FROM asking LEFT JOIN taken ON true`;
-}
-
-/** Nearly all workers take one run at a time: for them the slot is known beforehand. */
-const CLAIMS = [false, true].map((hasOneSlot) => [false, true].map((isLocked) => claimText({ hasOneSlot, isLocked })));
-
-/** In one order, so that two claims do not wait for each other. */
-const LOCK_LIMITS = `
-  SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest(ARRAY['limit of ' || $1, 'limit of ' || $1 || '/' || $2]) AS name`;
-
-type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
-  readonly lost: HeldRun[] | null;
-  readonly is_registered: boolean;
-  readonly is_limited: boolean;
-  readonly is_idle: boolean;
-};
-
-/** The row is there in any case, for what it says of the agent; its job only when one was taken. */
-function hasJob(row: { readonly id: string | null }): row is Job {
-  return row.id !== null;
-}
-
-export interface Claimant {
-  readonly agentId: string;
-  readonly workerId: string;
-  readonly slots: number;
-  readonly holds: readonly string[];
-}
-
-/** What holds for all claims of an installation, in seconds. */
-export interface ClaimTerms {
-  readonly failedOfferSeconds: number;
-  readonly presenceWindowSeconds: number;
-  readonly runLimitSeconds: number;
-}
-
-export async function claimRow(ctx: OpContext, claimant: Claimant, terms: ClaimTerms): Promise<ClaimResult> {
-  const result = await claimOnce(ctx, claimant, terms, false);
-  if (!result.isLimited || result.lost.length > 0) return result;
-  await ctx.sql(LOCK_LIMITS, [ctx.actor.accountId, claimant.agentId]); // a statement of its own: the next one sees what was committed before
-  return claimOnce(ctx, claimant, terms, true);
-}
-
-async function claimOnce(
-  ctx: OpContext,
-  { agentId, workerId, slots, holds }: Claimant,
-  { failedOfferSeconds, presenceWindowSeconds, runLimitSeconds }: ClaimTerms,
-  isLocked: boolean,
-): Promise<ClaimResult> {
-  const hasOneSlot = slots === 1 && holds.length === 0;
-  const text = CLAIMS[Number(hasOneSlot)]?.[Number(isLocked)] ?? '';
-  const asking = [ctx.actor.accountId, agentId, workerId, failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
-  const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
-  invariant(row, 'a claim always has an answer');
-  const { lost, is_registered: isRegistered, is_limited: isLimited, is_idle: isIdle, ...job } = row;
-  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited, isIdle };
-}
-
 const moving = (change: string): string =>
   movingRow(change, { kept: `${LOGGED}, agent_id`, returned: 'id, agent_id, status' });
 const HELD_BY = `account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND ($5::int IS NULL OR attempt = $5)`;
+
+/** A report that was taken before, and led to another attempt, is not a report about that one: SDK frames name no attempt. */
+function isReportable(frameId: string): string {
+  return `status IN ('claimed', 'running') AND ${frameId}::text <> ALL (retried_frames)`;
+}
+/** How much of a worker's error stands in the run's history. */
+const DETAIL_LENGTH = 2_000;
 
 const START = moving(
   `UPDATE run SET status = 'running', started_at = now(), starts = starts + 1, last_seq = last_seq + 1 WHERE ${HELD_BY} AND status = 'claimed'`,
@@ -184,11 +30,18 @@ const SUCCEED = moving(`
   UPDATE run SET status = 'succeeded', finished_at = now(), started_at = coalesce(started_at, now()), end_code = 'end.succeeded', slot = NULL,
          output = $6::json, output_bytes = $7, usage = coalesce($8::jsonb, usage), diagnostics = $9::json, snapshot = $10::json,
          terminal_frame_id = $11, last_seq = last_seq + ${END_NUMBERS}
-   WHERE ${HELD_BY} AND status IN ('claimed', 'running')`);
-const FAIL = moving(`
+   WHERE ${HELD_BY} AND ${isReportable('$11')}`);
+const FAIL = movingRow(
+  `
   UPDATE run SET status = 'failed', finished_at = now(), end_code = 'end.failed', error_source = 'worker', slot = NULL,
          error = $6, diagnostics = $7::json, snapshot = $8::json, terminal_frame_id = $9, last_seq = last_seq + ${END_NUMBERS}
-   WHERE ${HELD_BY} AND status IN ('claimed', 'running')`);
+   WHERE ${HELD_BY} AND ${isReportable('$9')}`,
+  {
+    kept: `${LOGGED}, agent_id, error`,
+    returned: 'id, agent_id, status',
+    detail: `json_build_object('worker_id', worker_id, 'error', left(error, ${DETAIL_LENGTH}))`,
+  },
+);
 
 export interface Moved {
   readonly id: string;
@@ -245,14 +98,16 @@ export async function failRow(
 const BACK = `status = 'queued', waiting_since = now(), worker_id = NULL, slot = NULL, claimed_at = NULL, started_at = NULL, last_seq = last_seq + 1`;
 const requeueing = (change: string, parameters: { readonly code: string; readonly detail: string }): string =>
   movingRow(change, { kept: `${LOGGED}, agent_id`, returned: 'id, agent_id, status', ...parameters });
+/** A report may have overtaken a lost `run_started`: whoever reports has begun. */
+const BEGUN = `starts + (status = 'claimed')::int`;
 /** The pause before the next attempt, from the policy in `$6`. */
 const PAUSE = `now() + make_interval(secs => least(
-  ($6::jsonb ->> 'backoff_seconds')::float8 * ($6::jsonb ->> 'factor')::float8 ^ greatest(starts - 1, 0), ($6::jsonb ->> 'max_backoff_seconds')::float8))`;
-/** A report may have overtaken a lost `run_started`: whoever reports has begun. */
-const MAY_RETRY = `greatest(starts, 1) < ($6::jsonb ->> 'max_attempts')::int`;
+  ($6::jsonb ->> 'backoff_seconds')::float8 * ($6::jsonb ->> 'factor')::float8 ^ (${BEGUN} - 1), ($6::jsonb ->> 'max_backoff_seconds')::float8))`;
+const MAY_RETRY = `${BEGUN} < ($6::jsonb ->> 'max_attempts')::int`;
 
 const RETRY_FAILED = requeueing(
-  `UPDATE run SET ${BACK}, starts = greatest(starts, 1), not_before = ${PAUSE}, terminal_frame_id = $7 WHERE ${HELD_BY} AND status IN ('claimed', 'running') AND ${MAY_RETRY}`,
+  `UPDATE run SET ${BACK}, starts = ${BEGUN}, not_before = ${PAUSE}, retried_frames = retried_frames || $7::text
+    WHERE ${HELD_BY} AND ${isReportable('$7')} AND ${MAY_RETRY}`,
   { code: `'end.failed'`, detail: '$8::json' },
 );
 
@@ -266,9 +121,6 @@ export async function retryFailedRow(
   const detail = JSON.stringify({ worker_id: holder.workerId, error: error.slice(0, DETAIL_LENGTH).toWellFormed() });
   return (await ctx.sql<Moved>(RETRY_FAILED, [...held(ctx, holder), JSON.stringify(retry), frameId, detail]))[0];
 }
-
-/** How much of a worker's error stands in the run's history. */
-const DETAIL_LENGTH = 2_000;
 
 /** A run whose holder was lost, as it stood when that was seen: what is settled is this attempt, and no other. */
 export interface LostRun {

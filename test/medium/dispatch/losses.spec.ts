@@ -247,14 +247,14 @@ describe('a run whose time is over', () => {
     expect((await worker.complete(runId, { late: true })).payload).toMatchObject({ accepted: false, status: 'failed' });
   });
 
-  it('is not ended while it may still go on', async () => {
+  it('fails as run_limit while it waits for its next attempt, and is not handed out any more', async () => {
     const worker = await stub();
-    await policy(worker.handle, { queue_ttl_seconds: 600, run_limit_seconds: 600 });
+    await policy(worker.handle, { run_limit_seconds: 1, ...retry(['failed'], { backoff_seconds: 2 }) });
     const runId = await queue(worker.handle);
     await worker.claimSoon();
     await worker.start(runId);
-    await pause(600);
-    expect(await get(runId)).toMatchObject({ status: 'running' });
+    expect((await worker.fail(runId, 'no')).payload).toMatchObject({ status: 'queued' });
+    expect(await until(runId, 'failed')).toMatchObject({ error: expect.stringMatching(/^run_limit:/), attempt: 1 });
   });
 });
 
@@ -283,6 +283,65 @@ describe('a failure that the worker reports', () => {
     expect((await worker.fail(runId, 'ValueError: again')).payload).toMatchObject({ accepted: true, status: 'failed' });
     expect(await get(runId)).toMatchObject({ status: 'failed', error: 'ValueError: again', attempt: 2 });
   });
+});
+
+it('A5: a reported failure that was tried again says nothing about the next attempt, however often its frame comes', async () => {
+  const worker = await stub();
+  await policy(worker.handle, retry(['failed'], { max_attempts: 3 }));
+  const runId = await queue(worker.handle);
+  const failed = (id: string) => worker.frame('run_failed', { run_id: runId, error: id }, { needsReply: true, id });
+  for (const id of ['msg_first', 'msg_second']) {
+    await worker.claimSoon();
+    await worker.start(runId);
+    expect((await failed(id)).payload).toMatchObject({ accepted: true, status: 'queued' });
+  }
+  await worker.claimSoon();
+  for (const id of ['msg_first', 'msg_second'])
+    expect((await failed(id)).payload).toMatchObject({ accepted: true, status: 'queued' });
+  await worker.start(runId);
+  expect((await failed('msg_second')).payload).toMatchObject({ accepted: true, status: 'queued' });
+  expect((await worker.complete(runId, { real: 3 })).payload).toMatchObject({ accepted: true, status: 'succeeded' });
+  expect((await app.call('GET', `/api/v1/runs/${runId}/late`, { key })).json).toEqual([]);
+  const attempts = (await app.call('GET', `/api/v1/runs/${runId}/attempts`, { key })).json;
+  expect(attempts.map(({ end, detail }: { end: string; detail: { error?: string } }) => [end, detail.error])).toEqual([
+    ['end.failed', 'msg_first'],
+    ['end.failed', 'msg_second'],
+    ['end.succeeded', undefined],
+  ]);
+});
+
+it('a failure that overtook the word of its start counts as an attempt', async () => {
+  const worker = await stub();
+  await policy(worker.handle, retry(['failed'], { max_attempts: 2 }));
+  const runId = await queue(worker.handle);
+  for (const status of ['queued', 'failed']) {
+    await worker.claimSoon();
+    expect((await worker.fail(runId, 'no')).payload).toMatchObject({ accepted: true, status });
+  }
+});
+
+it('what is declined twice is kept once; another answer after a success is kept, and the success stands', async () => {
+  const worker = await stub();
+  const runId = await queue(worker.handle);
+  await worker.claimSoon();
+  await worker.start(runId);
+  await worker.complete(runId, { text: 'x' });
+  const stranger = await another(worker);
+  const frame = { needsReply: true, id: 'msg_declined' };
+  for (let index = 0; index < 2; index += 1)
+    await stranger.frame('run_completed', { run_id: runId, output: {} }, frame);
+  expect((await worker.complete(runId, { text: 'y' })).payload).toMatchObject({ accepted: true, status: 'succeeded' });
+  const { json: late } = await app.call('GET', `/api/v1/runs/${runId}/late`, { key });
+  expect(late).toMatchObject([{ why: 'not_owner' }, { why: 'after_end', report: { output: { text: 'y' } } }]);
+});
+
+it('an attempt that no column holds is refused, and names its place', async () => {
+  const worker = await stub();
+  const runId = await queue(worker.handle);
+  for (const attempt of [2_147_483_648, -1, 0, 1.5]) {
+    const answer = await worker.complete(runId, {}, { attempt });
+    expect([answer.status, answer.payload.detail[0].loc]).toEqual([422, ['body', 'payload', 'attempt']]);
+  }
 });
 
 describe('a limit', () => {
@@ -329,7 +388,10 @@ it('A6: a worker that nobody registered is asked to register again', async () =>
 it('A9: a worker that says it is leaving gets nothing more, and is shown as draining', async () => {
   const worker = await stub();
   await queue(worker.handle);
+  const held = await worker.claimSoon();
+  await queue(worker.handle);
   expect(await worker.claim({ draining: true })).toBeUndefined();
+  expect(await get(held.run_id)).toMatchObject({ status: 'queued' }); // it was held and not named
   const shown = (await app.call('GET', `/api/v1/workers/${worker.id}`, { key })).json;
   expect(shown).toMatchObject({ mode: 'draining', excluded_by: 'worker.draining', assignable: false });
   expect(await worker.claim()).toBeUndefined();
