@@ -50,6 +50,8 @@ export class Claims {
   private readonly asking = new Set<string>();
   /** Workers whose last claim here found nothing. */
   private readonly free = new Set<string>();
+  /** Questions under way, one an agent: whoever else of its workers is free waits for the answer when nothing was poked. */
+  private readonly looks = new Map<string, Promise<void>>();
 
   constructor(
     @Inject(RunMoves) private readonly moves: RunMoves,
@@ -73,13 +75,21 @@ export class Claims {
     const workerKey = accountKey(accountId, workerId);
     if (draining) await this.fleet.announceDraining(ctx.actor, workerId); // its claim then settles what it has lost, and gets nothing
     if (this.replica.isDraining) return NOTHING;
-    if (this.free.has(workerKey) && this.idle.isIdle(agentKey, this.clock.monotonicMs())) return NOTHING;
+    if (this.free.has(workerKey)) {
+      const isIdle = (): boolean => this.idle.isIdle(agentKey, this.clock.monotonicMs());
+      if (isIdle()) return NOTHING;
+      const look = this.idle.wasIdle(agentKey) ? this.looks.get(agentKey) : undefined;
+      if (look) await look;
+      if (look && isIdle()) return NOTHING;
+    }
     const slots = this.presence.slotsOf(accountId, workerId);
     if (holds.length >= slots) return NOTHING;
     if (slots === 1 && this.asking.has(workerKey)) return NOTHING; // its first question is being answered
     this.asking.add(workerKey);
     const claimant = { workerId, holds, slots, agentKey };
-    const job = await this.takeReadable(ctx, claimant).finally(() => this.asking.delete(workerKey));
+    const asked = this.takeReadable(ctx, claimant).finally(() => this.asking.delete(workerKey));
+    this.noteLook(agentKey, asked);
+    const job = await asked;
     this.remember(workerKey, job === undefined && holds.length === 0);
     if (!job) {
       this.channels.noteFree(accountId, workerId);
@@ -92,6 +102,12 @@ export class Claims {
   /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
   lookAgain(accountId: string, agentId: string): void {
     this.idle.clear(accountKey(accountId, agentId));
+  }
+
+  private noteLook(agentKey: string, asked: Promise<unknown>): void {
+    if (this.looks.has(agentKey)) return;
+    const forget = (): void => void this.looks.delete(agentKey);
+    this.looks.set(agentKey, asked.then(forget, forget));
   }
 
   private remember(workerKey: string, isFree: boolean): void {

@@ -35,6 +35,11 @@ export class IdleMarks {
     this.marks.set(agentKey, until);
   }
 
+  /** The last answer was empty, and nothing was heard of the agent since. */
+  wasIdle(agentKey: string): boolean {
+    return this.marks.has(agentKey);
+  }
+
   isIdle(agentKey: string, now: number): boolean {
     return (this.marks.get(agentKey) ?? 0) > now;
   }

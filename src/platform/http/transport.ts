@@ -14,6 +14,10 @@ import { evidenceBody, strictBody } from './body.ts';
 import { EventSink, LiveStream } from './live-stream.ts';
 import { presentedBy } from './presented.ts';
 
+/** How long a reader may take to read its goodbye: a reset connection would swallow it. Those who do not read hold up nobody for longer. */
+const GOODBYE_MS = 1_500;
+const LOOK_MS = 25;
+
 /** Answers every route through the runner. The controller method is called by the runner, never by Nest. */
 @Injectable()
 export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown {
@@ -36,7 +40,8 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
 
   /** The owners of the streams have said goodbye by now; a reader who did not take it is cut off. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.clock.sleep(Math.min(500, this.config.drainSeconds * 1_000));
+    const until = this.clock.monotonicMs() + Math.min(GOODBYE_MS, this.config.drainSeconds * 1_000);
+    while (this.sinks.size > 0 && this.clock.monotonicMs() < until) await this.clock.sleep(LOOK_MS);
     for (const sink of this.sinks) sink.destroy();
   }
 
