@@ -75,13 +75,7 @@ export class Claims {
     const workerKey = accountKey(accountId, workerId);
     if (draining) await this.fleet.announceDraining(ctx.actor, workerId); // its claim then settles what it has lost, and gets nothing
     if (this.replica.isDraining) return NOTHING;
-    if (this.free.has(workerKey)) {
-      const isIdle = (): boolean => this.idle.isIdle(agentKey, this.clock.monotonicMs());
-      if (isIdle()) return NOTHING;
-      const look = this.idle.wasIdle(agentKey) ? this.looks.get(agentKey) : undefined;
-      if (look) await look;
-      if (look && isIdle()) return NOTHING;
-    }
+    if (this.free.has(workerKey) && (await this.isKnownIdle(agentKey))) return NOTHING;
     const slots = this.presence.slotsOf(accountId, workerId);
     if (holds.length >= slots) return NOTHING;
     if (slots === 1 && this.asking.has(workerKey)) return NOTHING; // its first question is being answered
@@ -102,6 +96,15 @@ export class Claims {
   /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
   lookAgain(accountId: string, agentId: string): void {
     this.idle.clear(accountKey(accountId, agentId));
+  }
+
+  /** While nothing was heard of the agent, one question about it answers whoever asks meanwhile. */
+  private async isKnownIdle(agentKey: string): Promise<boolean> {
+    const isIdle = (): boolean => this.idle.isIdle(agentKey, this.clock.monotonicMs());
+    if (isIdle()) return true;
+    const look = this.idle.wasIdle(agentKey) ? this.looks.get(agentKey) : undefined;
+    await look;
+    return look !== undefined && isIdle();
   }
 
   private noteLook(agentKey: string, asked: Promise<unknown>): void {
