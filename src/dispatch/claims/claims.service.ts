@@ -150,7 +150,7 @@ export class Claims {
           });
           continue;
         }
-        if (!job && attempt < TRIES && (await this.losses.settle({ accountId, agentId })) > 0) continue; // a lost holder is none
+        if (!job && attempt < TRIES && (await this.losses.settleFor(accountId, agentId)) > 0) continue; // a lost holder is none
         if (isIdle && lost.length === 0) {
           this.idle.note(agentKey, generation, this.clock.monotonicMs() + BELIEVED_MS);
         }

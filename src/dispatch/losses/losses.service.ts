@@ -1,4 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { accountKey } from '../../platform/bus/keys.ts';
+import { Clock } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { asSystemWork } from '../../platform/operation/system-work.ts';
@@ -6,15 +8,31 @@ import { RunMoves, type SeenLoss } from '../../runs/index.ts';
 import { Presence, lossOf, type LossRule } from '../../workers/index.ts';
 import { suspects, type Suspect, type Whose } from './losses.store.ts';
 
+const LOOK_EVERY_MS = 1_000;
+const REMEMBERED_MAX = 50_000;
+
 /** Takes runs away from workers that are lost (worker-protocol.md A4): by the database's clock, one guarded move each. */
 @Injectable()
 export class Losses {
+  private readonly lookedAt = new Map<string, number>();
+
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(Database) private readonly database: Database,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(Clock) private readonly clock: Clock,
   ) {}
+
+  /** Of one agent whose worker asks and finds nothing: at most once a second, since a busy agent's workers ask all the time. */
+  async settleFor(accountId: string, agentId: string): Promise<number> {
+    const key = accountKey(accountId, agentId);
+    const now = this.clock.monotonicMs();
+    if (now - (this.lookedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOOK_EVERY_MS) return 0;
+    if (this.lookedAt.size >= REMEMBERED_MAX) this.lookedAt.clear();
+    this.lookedAt.set(key, now);
+    return this.settle({ accountId, agentId });
+  }
 
   /** Of one agent, or of all. Answers how many runs moved. */
   async settle(whose?: Whose): Promise<number> {
