@@ -5,7 +5,14 @@ export { whyLate, type Lateness } from './lifecycle/late.policy.ts';
 export { factsOfHolder } from './lifecycle/late.store.ts';
 export { RunWatch } from './watch/watch.service.ts';
 export { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle/lifecycle.faults.ts';
-export { RunId, RunMessageResponse, RunStatusName, RunUsage, runRequest } from './lifecycle/lifecycle.contract.ts';
+export {
+  AttemptNumber,
+  RunId,
+  RunMessageResponse,
+  RunStatusName,
+  RunUsage,
+  runRequest,
+} from './lifecycle/lifecycle.contract.ts';
 export { toSummary } from './lifecycle/lifecycle.policy.ts';
 export { isTerminal, type RunStatus } from './lifecycle/lifecycle.states.ts';
 export {

@@ -24,12 +24,12 @@ const QUEUED: Standing = {
   ...{ queue_since: null, queue_changed_by: null, queue_reason: null, max_concurrent_runs: null },
   ...{ queue_ttl_seconds: null, run_limit_seconds: null, silent_limit_seconds: null, concurrent_runs: null },
   ...{ invoke_unreachable_after_seconds: null, agent_active: 0, agent_active_since: null, account_active: 0 },
-  ...{ account_active_since: null, ahead: 0, holder_seen_at: null, holder_channel_opened_at: null },
-  ...{ holder_channel_closed_at: null, holder_channel_closed_by: null, holder_unacked_since: null },
+  ...{ account_active_since: null, ahead: 0, holder_seen_at: null, channel_opened_at: null },
+  ...{ channel_closed_at: null, channel_closed_by: null, unacked_since: null },
 };
 const OUT: Partial<Standing> = {
   ...{ status: 'running', attempt: 1, offers: 1, worker_id: 'w', claimed_at: ago(8), first_claimed_at: ago(8) },
-  ...{ started_at: ago(7), holder_seen_at: ago(1), holder_channel_opened_at: ago(100) },
+  ...{ started_at: ago(7), holder_seen_at: ago(1), channel_opened_at: ago(100) },
 };
 const ENDED: Partial<Standing> = { ...OUT, finished_at: ago(3), error_source: 'platform' };
 

@@ -3,7 +3,7 @@ import { wireTime } from '../../platform/clock/clock.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import { isTerminal, type Move, type RunStatus } from '../../runs/index.ts';
-import { lossAheadOf } from '../../workers/index.ts';
+import { lossAheadOf, lossTermsIn } from '../../workers/index.ts';
 import { candidateOf, type Asked, type Candidate, type CrewRow, type Limits } from './candidates.policy.ts';
 import type { RunExplanation } from './explain.contract.ts';
 import { REASONS, after, laterOf, reason, type Change, type Reason, type ReasonCode } from './reasons.policy.ts';
@@ -50,10 +50,10 @@ export interface Standing extends Asked {
   readonly ahead: number;
   /** Of the worker that has it; null when that is gone. */
   readonly holder_seen_at: Date | null;
-  readonly holder_channel_opened_at: Date | null;
-  readonly holder_channel_closed_at: Date | null;
-  readonly holder_channel_closed_by: 'worker' | 'us' | 'unknown' | null;
-  readonly holder_unacked_since: Date | null;
+  readonly channel_opened_at: Date | null;
+  readonly channel_closed_at: Date | null;
+  readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
+  readonly unacked_since: Date | null;
 }
 
 export interface Known {
@@ -226,17 +226,8 @@ function isSilent({ now, holder_seen_at: seenAt }: Standing, { presenceWindowSec
 
 function silent(run: Standing, terms: Terms): Reason {
   const since = run.holder_seen_at ?? run.started_at ?? run.now;
-  const signs = {
-    now: run.now,
-    hearingSince: run.hearing_since,
-    lastSeenAt: since,
-    channelOpenedAt: run.holder_channel_opened_at,
-    channelClosedAt: run.holder_channel_closed_at,
-    channelClosedBy: run.holder_channel_closed_by,
-    unackedSince: run.holder_unacked_since,
-  };
-  const silentLimitSeconds = run.silent_limit_seconds ?? terms.silentLimitSeconds;
-  const { at, rule } = lossAheadOf(signs, 'running', { ...terms, silentLimitSeconds });
+  const { signs, limits } = lossTermsIn({ ...run, last_seen_at: since }, terms);
+  const { at, rule } = lossAheadOf(signs, 'running', limits);
   return reason('silent', {
     since,
     at,

@@ -17,8 +17,8 @@ const STANDING = `
          terms.run_limit_seconds, terms.silent_limit_seconds, terms.invoke_unreachable_after_seconds, limits.concurrent_runs,
          agent_load.active AS agent_active, agent_load.since AS agent_active_since, account_load.active AS account_active,
          account_load.since AS account_active_since, line.ahead, holder.last_seen_at AS holder_seen_at,
-         holder.channel_opened_at AS holder_channel_opened_at, holder.channel_closed_at AS holder_channel_closed_at,
-         holder.channel_closed_by AS holder_channel_closed_by, holder.unacked_since AS holder_unacked_since
+         holder.channel_opened_at, holder.channel_closed_at,
+         holder.channel_closed_by, holder.unacked_since
     FROM run_facts AS run
    CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id

@@ -5,7 +5,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { asSystemWork } from '../../platform/operation/system-work.ts';
 import { RunMoves, type SeenLoss } from '../../runs/index.ts';
-import { Presence, lossOf, type LossRule } from '../../workers/index.ts';
+import { Presence, lossOf, lossTermsIn, type LossRule } from '../../workers/index.ts';
 import { suspects, type Suspect, type Whose } from './losses.store.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -47,17 +47,7 @@ export class Losses {
   }
 
   private seenLoss(suspect: Suspect): SeenLoss | undefined {
-    const silentLimitSeconds = suspect.silent_limit_seconds ?? this.config.silentLimitSeconds;
-    const limits = { ...this.config, silentLimitSeconds };
-    const signs = {
-      now: suspect.now,
-      hearingSince: suspect.hearing_since,
-      lastSeenAt: suspect.last_seen_at,
-      channelOpenedAt: suspect.channel_opened_at,
-      channelClosedAt: suspect.channel_closed_at,
-      channelClosedBy: suspect.channel_closed_by,
-      unackedSince: suspect.unacked_since,
-    };
+    const { signs, limits } = lossTermsIn(suspect, this.config);
     const rule = lossOf(signs, suspect.status, limits)?.rule;
     if (rule) return { rule, sentence: sentenceOf(rule, limits), isSilent: true };
     if (suspect.is_over_offer)

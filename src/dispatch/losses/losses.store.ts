@@ -1,21 +1,14 @@
 import type { Database } from '../../platform/db/database.ts';
+import type { LossRow } from '../../workers/index.ts';
 
 /** A run that is out, whose worker shows some sign of being lost. */
-export interface Suspect {
+export interface Suspect extends LossRow {
   readonly account_id: string;
   readonly id: string;
   readonly worker_id: string;
   readonly attempt: number;
   readonly status: 'claimed' | 'running';
-  readonly silent_limit_seconds: number | null;
   readonly is_over_offer: boolean;
-  readonly now: Date;
-  readonly hearing_since: Date;
-  readonly last_seen_at: Date;
-  readonly channel_opened_at: Date | null;
-  readonly channel_closed_at: Date | null;
-  readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
-  readonly unacked_since: Date | null;
 }
 
 /** Which of the runs that are out: of one agent, or of all. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { anyJson } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
-import { RunNotFound, RunStatusName } from '../../runs/index.ts';
+import { AttemptNumber, RunNotFound, RunStatusName } from '../../runs/index.ts';
 import { WorkerPath } from '../claims/claims.contract.ts';
 
 const OWN_HISTORY = unaudited('the run’s own history says it; what the fence refuses is put on record by the service');
@@ -13,10 +13,8 @@ const RunState = z.object({
   worker_id: z.string().optional(),
 });
 
-/** What the column holds. */
-const MOST_ATTEMPTS = 2_147_483_647;
 /** A report names its run; a worker of ours also its attempt. */
-const reported = { run_id: z.string().min(1).max(200), attempt: z.int().min(1).max(MOST_ATTEMPTS).optional() };
+const reported = { run_id: z.string().min(1).max(200), attempt: AttemptNumber.optional() };
 /** What may come with the end of a run, whatever it is. */
 const aside = { snapshot: anyJson().optional(), diagnostics: anyJson().optional() };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
-import { RunId, RunMessageResponse, RunNotFound } from '../../runs/index.ts';
+import { AttemptNumber, RunId, RunMessageResponse, RunNotFound } from '../../runs/index.ts';
 import { WorkerPath } from '../../workers/index.ts';
 import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
 
@@ -72,7 +72,7 @@ export const takeEvents = operation({
   bulk: true,
   input: {
     path: WorkerPath,
-    body: z.object({ events: z.array(z.unknown()).min(1), attempt: z.int().min(1).max(2_147_483_647).nullish() }),
+    body: z.object({ events: z.array(z.unknown()).min(1), attempt: AttemptNumber.nullish() }),
   },
   output: empty,
   faults: [RunNotFound],

@@ -10,6 +10,8 @@ import { RUN_STATUSES } from './lifecycle.states.ts';
 
 /** Any text: callers may choose ids, and nothing may validate an id by its looks. */
 export const RunId = z.string().min(1).max(200);
+/** Which claim of a run somebody speaks for: the column holds no other. */
+export const AttemptNumber = z.int().min(1).max(2_147_483_647);
 export const RunStatusName = z.enum(RUN_STATUSES).meta({ id: 'RunStatus' });
 export const RunChannel = z.enum(['ui', 'slack', 'cron', 'webhook', 'api', 'agent']);
 const Transport = z.enum(['polling', 'api_sync', 'api_sse', 'a2a', 'schedule']);

@@ -36,6 +36,36 @@ export interface Loss {
   readonly at: Date;
 }
 
+/** The signs, and its agent's silent limit, as rows have them. */
+export interface LossRow {
+  readonly now: Date;
+  readonly hearing_since: Date;
+  readonly last_seen_at: Date;
+  readonly channel_opened_at: Date | null;
+  readonly channel_closed_at: Date | null;
+  readonly channel_closed_by: LossSigns['channelClosedBy'];
+  readonly unacked_since: Date | null;
+  /** Null: the installation's. */
+  readonly silent_limit_seconds: number | null;
+}
+
+/** What a row says, and the limits that it is held against. */
+export function lossTermsIn<Limits extends LossLimits>(
+  row: LossRow,
+  limits: Limits,
+): { readonly signs: LossSigns; readonly limits: Limits } {
+  const signs = {
+    now: row.now,
+    hearingSince: row.hearing_since,
+    lastSeenAt: row.last_seen_at,
+    channelOpenedAt: row.channel_opened_at,
+    channelClosedAt: row.channel_closed_at,
+    channelClosedBy: row.channel_closed_by,
+    unackedSince: row.unacked_since,
+  };
+  return { signs, limits: { ...limits, silentLimitSeconds: row.silent_limit_seconds ?? limits.silentLimitSeconds } };
+}
+
 /** When a worker is lost if nothing is heard of it, and by which rule: the earliest one. */
 export function lossAheadOf(signs: LossSigns, holding: Holding, limits: LossLimits): Loss {
   const silence = silenceOf(signs, holding, limits);

@@ -1,7 +1,7 @@
 import type { Config } from '../../platform/config/config.ts';
 import type { WorkerRow } from './fleet.store.ts';
 import { lightsOf, type Candidate, type Lights, type Windows } from './lights.policy.ts';
-import { lossAheadOf, type Loss, type LossLimits } from './loss.policy.ts';
+import { lossAheadOf, lossTermsIn, type Loss, type LossLimits } from './loss.policy.ts';
 
 /** What of a worker's row is a sign of how it is. */
 export type WorkerSigns = Pick<
@@ -73,18 +73,9 @@ export function assess(row: WorkerSigns, { windows, loss }: SignLimits): Assessm
 
 /** What it was only offered is offered again earlier; that does not lose the worker. */
 function lossAhead(row: WorkerSigns, limits: LossLimits): Loss {
-  const signs = {
-    now: row.now,
-    hearingSince: row.hearing_since,
-    lastSeenAt: row.last_seen_at,
-    channelOpenedAt: row.channel_opened_at,
-    channelClosedAt: row.channel_closed_at,
-    channelClosedBy: row.channel_closed_by,
-    unackedSince: row.unacked_since,
-  };
   const holding = row.runs.some(({ started_at }) => started_at !== null) ? 'running' : 'idle';
-  const silentLimitSeconds = row.silent_limit_seconds ?? limits.silentLimitSeconds;
-  return lossAheadOf(signs, holding, { ...limits, silentLimitSeconds });
+  const terms = lossTermsIn(row, limits);
+  return lossAheadOf(terms.signs, holding, terms.limits);
 }
 
 function signsOf(row: WorkerSigns, slotsTaken: number) {
