@@ -1,5 +1,8 @@
 import type { Row } from './row.ts';
 import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
+import { runPage } from './rows/b-10-run-page.ts';
+import { ingest } from './rows/b-4-ingest.ts';
+import { liveEvents } from './rows/b-5-live-events.ts';
 import { steadyInvokes } from './rows/b-2-steady-invokes.ts';
 import { reconnectStorm } from './rows/b-15-reconnect-storm.ts';
 import { startAndIdle } from './rows/b-14-start-and-idle.ts';
@@ -13,9 +16,12 @@ export const ROWS: readonly Row[] = [
   invokeToStart,
   steadyInvokes,
   wholeRun,
+  ingest,
+  liveEvents,
   idleWorkers,
   overload,
   killedWorker,
+  runPage,
   startAndIdle,
   reconnectStorm,
 ];

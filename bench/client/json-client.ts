@@ -8,6 +8,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** An answer; `body` is undefined when there is none. */
 interface Answer {
   readonly status: number;
+  readonly head: string;
   readonly body: unknown;
 }
 
@@ -35,11 +36,11 @@ export class JsonClient {
     const content =
       body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(payload)}\r\n`;
     const connection = this.connection();
-    const { status, text } = await connection.exchange(
+    const { status, head, text } = await connection.exchange(
       `${method} ${path} HTTP/1.1\r\n${this.headers}${content}\r\n${payload}`,
     );
     this.idle.push(connection);
-    return { status, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+    return { status, head, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
   }
 
   /**

@@ -13,9 +13,9 @@ import { median, quantile } from '../statistics.ts';
 
 /** As often as the server can take. */
 const OVERLOAD = 5;
-const FLOOD_SECONDS: Readonly<Record<Form, number>> = { full: 60, short: 6 };
+const FLOOD_SECONDS: Readonly<Record<Form, number>> = { full: 60, short: 20 };
 /** How long the other account's dispatch is measured alone. */
-const ALONE_SECONDS: Readonly<Record<Form, number>> = { full: 20, short: 6 };
+const ALONE_SECONDS: Readonly<Record<Form, number>> = { full: 20, short: 10 };
 /** The capacity is what is stored while so few connections send as fast as they are answered. */
 const CAPACITY_SECONDS = 6;
 const CAPACITY_CONNECTIONS = 8;
@@ -84,6 +84,7 @@ interface Scene {
 }
 
 async function floodOnce(stage: Stage, { product, crew, order }: Scene): Promise<Round> {
+  await stage.postgres.settle();
   const aloneSamples = await dispatch(crew, ALONE_SECONDS[stage.form]);
   const storedBefore = await batchesIn(stage, order);
   let rssMb = 0;

@@ -5,6 +5,7 @@ import type { PrismaClient } from '../../../generated/prisma/client.ts';
 import { CONFIG, readConfig } from '../config/config.ts';
 import type { Deadline } from '../clock/deadline.ts';
 import type { FairGate } from '../overload/fair-gate.ts';
+import { Neighbours } from '../overload/neighbours.ts';
 import { openBoundPrisma } from './bound-prisma.ts';
 import { APP_CONNECTIONS, openDoor, type Errand, type Waits } from './door.ts';
 import { assertWalled } from './session-check.ts';
@@ -31,17 +32,13 @@ export class Database {
   readonly prisma: PrismaClient = openBoundPrisma();
   private readonly app: pg.Pool;
   private readonly system: pg.Pool;
+  readonly neighbours = new Neighbours();
   private readonly door: FairGate<Errand>;
 
   constructor(@Inject(DATABASE_URL) connectionString: string, @Inject(CONFIG) waits: Waits = readConfig({})) {
-    this.door = openDoor(waits);
+    this.door = openDoor(waits, this.neighbours);
     this.app = openPool(connectionString, APP_ROLE, APP_CONNECTIONS);
     this.system = openPool(connectionString, SYSTEM_ROLE, SYSTEM_CONNECTIONS);
-  }
-
-  /** Whether more than one account asked for something in the last second. */
-  get isShared(): boolean {
-    return this.door.isShared;
   }
 
   /** Refuses to serve through sessions that see past row-level security. */

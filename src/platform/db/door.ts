@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { DatabaseBusy, OverloadAccount } from '../faults/faults.ts';
 import { FairGate } from '../overload/fair-gate.ts';
+import type { Neighbours } from '../overload/neighbours.ts';
 
 /**
  * What a transaction is for, as far as its turn at the database goes.
@@ -27,22 +28,23 @@ const WORKERS_A_CALLER = 20;
 export type Waits = Pick<Config, 'turnWaitSeconds' | 'eventsWaitSeconds' | 'waitingPerAccount'>;
 
 /** The gate before the connections of accounts. */
-export function openDoor({ turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting }: Waits): FairGate<Errand> {
+export function openDoor(waits: Waits, neighbours: Neighbours): FairGate<Errand> {
+  const { turnWaitSeconds, eventsWaitSeconds, waitingPerAccount: waiting } = waits;
   const waitMs = turnWaitSeconds * 1_000;
-  const calls = (): number => (door.isShared ? BESIDE_OTHERS.call : PER_ACCOUNT);
-  const slow = (): number => (door.isShared ? BESIDE_OTHERS.slow : SLOW);
-  const door = new FairGate<Errand>({
+  const calls = (account: string): number => (neighbours.areThere(account) ? BESIDE_OTHERS.call : PER_ACCOUNT);
+  const slow = (account: string): number => (neighbours.areThere(account) ? BESIDE_OTHERS.slow : SLOW);
+  return new FairGate<Errand>({
     capacity: APP_CONNECTIONS,
     perAccount: PER_ACCOUNT,
     lanes: {
-      work: { most: PER_ACCOUNT, waiting: waiting * WORKERS_A_CALLER, waitMs },
-      call: { most: calls, waiting, waitMs, rests: true },
+      work: { most: PER_ACCOUNT, waiting: waiting * WORKERS_A_CALLER, waitMs, isUrgent: true },
+      call: { most: calls, waiting, waitMs, rests: true, isUrgent: true },
       read: { most: slow, waiting, waitMs, rests: true },
       frames: { most: slow, waiting: waiting * WORKERS_A_CALLER, waitMs: eventsWaitSeconds * 1_000, rests: true },
       ingest: { most: slow, waiting, waitMs, rests: true },
     },
     full: OverloadAccount,
     late: DatabaseBusy,
+    neighbours,
   });
-  return door;
 }

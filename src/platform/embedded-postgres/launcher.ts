@@ -43,8 +43,10 @@ const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 25;
 const PORT_ATTEMPTS = 5;
 
+/** Log files are used again: for a new one 16 MB of zeros are written to the disk, and for so long nobody commits. */
+const KEPT_LOG = ['-c', 'min_wal_size=1GB'];
 const DURABILITY_FLAGS = {
-  durable: [],
+  durable: KEPT_LOG,
   disposable: ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'],
 } as const;
 

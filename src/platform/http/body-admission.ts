@@ -6,7 +6,7 @@ import { OverloadAccount, OverloadBytes } from '../faults/faults.ts';
 import { Identifier } from '../operation/ports.ts';
 import { OperationRegistry } from '../operation/registry.ts';
 import { FairGate, type Lane, type Leave } from '../overload/fair-gate.ts';
-import { loopPace } from '../overload/loop-pace.ts';
+import type { Neighbours } from '../overload/neighbours.ts';
 import { FRAMES_PATH } from './frames-transport.ts';
 import { presentedBy } from './presented.ts';
 
@@ -72,7 +72,7 @@ export class BodyAdmission {
     const { bodiesLimitBytes: all } = config;
     this.bytes = bytesGate(config, all, all * PART_OF_ACCOUNT);
     this.bytesOfStrangers = bytesGate(config, all * PART_OF_STRANGERS, all * PART_OF_STRANGERS);
-    this.turns = turnsGate(config, () => database.isShared);
+    this.turns = turnsGate(config, database.neighbours);
   }
 
   /** `limitOf` says how much of a body is read at most. */
@@ -115,11 +115,11 @@ function bytesGate(waits: Config, capacity: number, perAccount: number): FairGat
   return new FairGate({ capacity, perAccount, lanes, full: OverloadBytes, late: OverloadBytes });
 }
 
-function turnsGate(waits: Config, isShared: () => boolean): FairGate<Line> {
+function turnsGate(waits: Config, neighbours: Neighbours): FairGate<Line> {
   const { capacity, perAccount, ofEvidence } = TURNS;
-  const evidence = (): number => (isShared() && loopPace.isBehind ? 1 : ofEvidence);
+  const evidence = (account: string): number => (neighbours.areThere(account) ? 1 : ofEvidence);
   const lanes = lanesOf(waits, { call: perAccount, evidence, rests: true });
-  return new FairGate({ capacity, perAccount, lanes, isShared, full: OverloadAccount, late: OverloadAccount });
+  return new FairGate({ capacity, perAccount, lanes, neighbours, full: OverloadAccount, late: OverloadAccount });
 }
 
 interface Shares {

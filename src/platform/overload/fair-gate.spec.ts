@@ -154,17 +154,17 @@ describe('a fair gate', () => {
     expect(crowd.inside.at(-1)).toBe('d second');
   });
 
-  it('a line with others waiting rests as long as it worked, while there are other accounts and the process is behind', async () => {
-    for (const isBehind of [true, false]) {
-      const pace = { measure: () => {}, isBehind };
-      const lanes = { first: { ...LANE, most: 1, rests: true }, second: LANE };
-      const crowd = new Crowd(new FairGate({ ...ROOM, lanes, pace, isShared: () => true }));
-      crowd.come(2, 'a');
-      crowd.comes('b');
+  it('a line with others waiting rests while another account has urgent work under way, and four times as long as it worked at most', async () => {
+    for (const isOtherUrgent of [true, false]) {
+      const lanes = { first: { ...LANE, most: 1, rests: true }, second: { ...LANE, isUrgent: isOtherUrgent } };
+      const crowd = new Crowd(new FairGate({ ...ROOM, lanes }));
+      crowd.come(3, 'a');
+      crowd.comes('b', 'second');
       await sleep(60);
       await crowd.leave();
-      expect(crowd.inside.length).toBe(isBehind ? 2 : 3);
-      await sleep(80);
+      await sleep(60);
+      expect(crowd.inside.length).toBe(isOtherUrgent ? 2 : 3);
+      await sleep(240);
       expect(crowd.inside.length).toBe(3);
     }
   });

@@ -1,20 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultType } from '../faults/faults.ts';
-import { loopPace, type LoopPace } from './loop-pace.ts';
+import { Neighbours } from './neighbours.ts';
 
 /** One kind of work before a gate. */
 export interface Lane {
   /** How much of the room one account may fill with this kind of work. */
-  readonly most: number | (() => number);
+  readonly most: number | ((account: string) => number);
   /** How many callers of one account may wait. */
   readonly waiting: number;
   /** How long one may wait. */
   readonly waitMs: number;
   /**
-   * Whether what was given back rests first, as long as it was in use, while others of the account wait in the line, there are
-   * other accounts, and this process is behind: a flood then leaves half of it to the others, on fast machines and on slow ones.
+   * Whether what was given back rests first while others of the account wait in the line and other accounts have urgent work under
+   * way: until that is done, and at most a few times as long as it was in use. A flood so takes what its neighbours leave, and a
+   * fifth of its line in any case.
    */
   readonly rests?: boolean;
+  /** Whether other accounts' lines rest for this kind of work. */
+  readonly isUrgent?: boolean;
 }
 
 /** What there is to share. Where an account has several kinds of work waiting, the earlier lane wins a tie. */
@@ -27,9 +30,8 @@ export interface Room<Name extends string> {
   readonly full: FaultType;
   /** For a caller who has waited too long. */
   readonly late: FaultType;
-  /** Whether there are other accounts; unless said, whether some came to this gate of late. */
-  readonly isShared?: () => boolean;
-  readonly pace?: Pick<LoopPace, 'measure' | 'isBehind'>;
+  /** Who else is there. Gates before the same machine share it. */
+  readonly neighbours?: Neighbours;
   /** After how long, about, a caller who finds too many waiting is told: who heeds no Retry-After would otherwise ask all the time. */
   readonly refusalMs?: number;
 }
@@ -57,7 +59,7 @@ interface Waiter {
 }
 
 interface Line extends Lane {
-  readonly most: () => number;
+  readonly most: (account: string) => number;
   inside: number;
   readonly queue: Waiter[];
 }
@@ -74,8 +76,10 @@ const LONGEST_RETRY_SECONDS = 30;
 const REFUSAL_MS = 500;
 /** So many may wait for their refusal at once; others are told at once. */
 const REFUSALS = 2_000;
-/** So long after its last entrance an account counts as there. */
-const THERE_MS = 1_000;
+/** So many times as long as it was in use something rests at most. */
+const LONGEST_REST = 4;
+/** While it rests it is looked again so often. */
+const LOOK_MS = 2;
 
 /**
  * Shares something scarce between accounts. While there is room, whoever comes goes in. When there is not, the next to go in
@@ -85,16 +89,14 @@ const THERE_MS = 1_000;
 export class FairGate<Name extends string> {
   private readonly room: Room<Name>;
   private readonly names: readonly string[];
-  private readonly lanes: readonly (Lane & { readonly most: () => number })[];
+  private readonly lanes: readonly (Lane & { readonly most: (account: string) => number })[];
   private readonly nowMs: () => number;
-  private readonly pace: Pick<LoopPace, 'measure' | 'isBehind'>;
+  private readonly neighbours: Neighbours;
   /** In the order in which they were last served. */
   private readonly flows = new Map<string, Flow>();
   private inside = 0;
   private waiting = 0;
   private refusals = 0;
-  private lastAccount = '';
-  private lastChangeMs = Number.NEGATIVE_INFINITY;
 
   constructor(room: Room<Name>, nowMs: () => number = () => performance.now()) {
     this.room = room;
@@ -104,7 +106,7 @@ export class FairGate<Name extends string> {
       most: typeof most === 'number' ? () => most : most,
     }));
     this.nowMs = nowMs;
-    this.pace = room.pace ?? loopPace;
+    this.neighbours = room.neighbours ?? new Neighbours(nowMs);
   }
 
   /**
@@ -114,13 +116,8 @@ export class FairGate<Name extends string> {
   enter(entrant: Entrant<Name>): Leave | Promise<Leave> {
     const flow = this.flowOf(entrant.account);
     const line = this.lineOf(flow, entrant.lane);
-    if (entrant.account !== this.lastAccount) {
-      this.lastAccount = entrant.account;
-      this.lastChangeMs = this.nowMs();
-    }
-    const size = Math.min(entrant.size ?? 1, line.most());
+    const size = Math.min(entrant.size ?? 1, line.most(flow.account));
     if (this.waiting === 0 && this.mayEnter(flow, line, size) && this.hasRoom(size)) return this.let(flow, line, size);
-    this.pace.measure();
     if (line.queue.length >= line.waiting) return this.turnAway(line);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.giveUp(flow, line, waiter), line.waitMs).unref();
@@ -130,11 +127,6 @@ export class FairGate<Name extends string> {
       this.waiting += 1;
       this.admit();
     });
-  }
-
-  /** Whether more than one account came in the last second. */
-  get isShared(): boolean {
-    return this.room.isShared?.() ?? this.nowMs() - this.lastChangeMs < THERE_MS;
   }
 
   /** Only asks whether `enter` would turn the account away now, so that it can be said before anything is read. */
@@ -172,7 +164,7 @@ export class FairGate<Name extends string> {
 
   private mayEnter(flow: Flow, line: Line, size: number): boolean {
     const { perAccount } = this.room;
-    return line.inside + size <= line.most() && (flow.inside + size <= perAccount || flow.inside === 0);
+    return line.inside + size <= line.most(flow.account) && (flow.inside + size <= perAccount || flow.inside === 0);
   }
 
   private hasRoom(size: number): boolean {
@@ -181,19 +173,26 @@ export class FairGate<Name extends string> {
 
   private let(flow: Flow, line: Line, size: number): Leave {
     this.add(flow, line, size);
+    if (line.isUrgent === true) this.neighbours.came(flow.account);
     const sinceMs = this.nowMs();
     let isInside = true;
     return () => {
       if (!isInside) return;
       isInside = false;
-      const end = (): void => this.end(flow, line, size);
-      if (this.hasToRest(line)) setTimeout(end, this.nowMs() - sinceMs).unref();
-      else end();
+      if (line.isUrgent === true) this.neighbours.left(flow.account);
+      const nowMs = this.nowMs();
+      this.rest(flow, line, size, nowMs + LONGEST_REST * (nowMs - sinceMs));
     };
   }
 
-  private hasToRest(line: Line): boolean {
-    return line.rests === true && line.queue.length > 0 && this.pace.isBehind && this.isShared;
+  private rest(flow: Flow, line: Line, size: number, untilMs: number): void {
+    if (this.hasToRest(flow, line) && this.nowMs() < untilMs)
+      setTimeout(() => this.rest(flow, line, size, untilMs), LOOK_MS).unref();
+    else this.end(flow, line, size);
+  }
+
+  private hasToRest(flow: Flow, line: Line): boolean {
+    return line.rests === true && line.queue.length > 0 && this.neighbours.areBusy(flow.account);
   }
 
   private end(flow: Flow, line: Line, size: number): void {
