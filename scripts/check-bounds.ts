@@ -4,7 +4,19 @@
  */
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
 
-const ROOMS = ['platform', 'audit', 'identity', 'access', 'agents', 'runs', 'workers', 'dispatch', 'evidence', 'entry'];
+const ROOMS = [
+  'platform',
+  'audit',
+  'identity',
+  'access',
+  'agents',
+  'gateway',
+  'runs',
+  'workers',
+  'dispatch',
+  'evidence',
+  'entry',
+];
 const LEAST_MODULES = 100;
 
 const upward = ROOMS.flatMap((room, level) => {

@@ -5,6 +5,7 @@ import { AuditModule } from './audit/index.ts';
 import { DispatchModule } from './dispatch/index.ts';
 import { EntryModule } from './entry/index.ts';
 import { EvidenceModule } from './evidence/index.ts';
+import { GatewayModule } from './gateway/index.ts';
 import { IdentityModule } from './identity/index.ts';
 import { PlatformModule, type Foundations } from './platform/platform.module.ts';
 import { RunsModule } from './runs/index.ts';
@@ -23,6 +24,7 @@ export class AppModule {
         IdentityModule, // who is calling
         AccessModule, // may they
         AgentsModule, // what can run
+        GatewayModule, // what it may call
         RunsModule, // the life of a run
         WorkersModule, // the machines
         DispatchModule, // who runs it, until when

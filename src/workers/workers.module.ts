@@ -1,10 +1,15 @@
 import { Global, Module } from '@nestjs/common';
 import { AgentsModule, UnwrittenPresence } from '../agents/index.ts';
+import { GatewayModule } from '../gateway/index.ts';
 import { IdentityModule } from '../identity/index.ts';
 import { ClientManners } from '../platform/operation/ports.ts';
+import { RunsModule } from '../runs/index.ts';
 import { ActionsController } from './actions/actions.controller.ts';
 import { WorkerActions } from './actions/actions.service.ts';
 import { ActionSweep } from './actions/actions.sweep.ts';
+import { WorkerApprovalsController } from './approvals/approvals.controller.ts';
+import { WorkerApprovals } from './approvals/approvals.service.ts';
+import { WorkerApprovalSweep } from './approvals/approvals.sweep.ts';
 import { ChannelController } from './channel/channel.controller.ts';
 import { Channels } from './channel/channel.service.ts';
 import { ChannelSweep, DeadChannelSweep } from './channel/channel.sweep.ts';
@@ -24,8 +29,15 @@ import { Supplies } from './supplies/supplies.service.ts';
 /** Global, because it provides ports that rooms below ask for. */
 @Global()
 @Module({
-  imports: [IdentityModule, AgentsModule],
-  controllers: [RegistrationController, FleetController, ChannelController, ActionsController, SuppliesController],
+  imports: [IdentityModule, AgentsModule, GatewayModule, RunsModule],
+  controllers: [
+    RegistrationController,
+    FleetController,
+    ChannelController,
+    ActionsController,
+    WorkerApprovalsController,
+    SuppliesController,
+  ],
   providers: [
     Manners,
     { provide: ClientManners, useExisting: Manners },
@@ -42,6 +54,8 @@ import { Supplies } from './supplies/supplies.service.ts';
     UnackedSweep,
     WorkerActions,
     ActionSweep,
+    WorkerApprovals,
+    WorkerApprovalSweep,
     Supplies,
   ],
   exports: [ClientManners, Presence, UnwrittenPresence, Channels, Fleet],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Operation } from '../../src/platform/operation/operation.ts';
-import type { Sample, Sampled } from '../support/samples.ts';
+import type { Sample, Sampled } from '../support/samples/sample.ts';
 import { DocumentJudge, judgeOfPayload, type Judge } from './documents.ts';
 import { exchange, requestOf, withRawBody, type Answer, type Asked } from './exchange.ts';
 import { NOT_JSON, fieldsOf, heavy, otherKinds, tooDeep, unstorable, wrongKinds, type HostileBody } from './hostile.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Sample } from '../support/samples.ts';
+import type { Sample } from '../support/samples/sample.ts';
 import { FRAMES_OPERATION, exchange, newToken, requestOf, type Answer } from './exchange.ts';
 import { Stage, isForWorkers, isMutation, isOpen, rightfulKey, samplesWhere, successOf } from './stage.ts';
 import type { Agent } from './tenant.ts';

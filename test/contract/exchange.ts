@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type { Operation } from '../../src/platform/operation/operation.ts';
 import type { Json } from '../support/app.ts';
-import type { Sample } from '../support/samples.ts';
+import type { Sample } from '../support/samples/sample.ts';
 
 /** One request as it goes over the wire. */
 export interface Asked {

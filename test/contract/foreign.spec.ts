@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Sample } from '../support/samples.ts';
+import type { Sample } from '../support/samples/sample.ts';
 import { exchange, newToken, requestOf, type Answer } from './exchange.ts';
 import { Stage, isForWorkers, isOpen, rightfulKey, samplesWhere, successOf } from './stage.ts';
 import type { Agent } from './tenant.ts';

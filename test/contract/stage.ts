@@ -1,7 +1,8 @@
 import { OperationRegistry } from '../../src/platform/operation/registry.ts';
 import { isRead, type Operation } from '../../src/platform/operation/operation.ts';
 import { startApp, type AppOptions, type RunningApp } from '../support/app.ts';
-import { SAMPLES, type Sample, type Sampled } from '../support/samples.ts';
+import { SAMPLES } from '../support/samples.ts';
+import type { Sample, Sampled } from '../support/samples/sample.ts';
 import type { ApiDocument } from './documents.ts';
 import { exchange, requestOf, type Answer } from './exchange.ts';
 import { Tenant } from './tenant.ts';

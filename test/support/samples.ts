@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { getPolicy, putPolicy } from '../../src/agents/policy/policy.contract.ts';
 import { drainQueue, getQueue, pauseQueue, resumeQueue } from '../../src/agents/queue/queue.contract.ts';
 import { getAgent, listAgents } from '../../src/agents/registry/registry.contract.ts';
@@ -29,9 +28,6 @@ import {
   workerTokenStatus,
 } from '../../src/identity/worker-tokens/worker-tokens.contract.ts';
 import { docsPage, healthz, openApiDocument, readyz } from '../../src/platform/http/system.contract.ts';
-import type { InputParts } from '../../src/platform/operation/input.ts';
-import type { Operation } from '../../src/platform/operation/operation.ts';
-import type { Output } from '../../src/platform/operation/output.ts';
 import { listAttempts } from '../../src/runs/attempts/attempts.contract.ts';
 import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle/lifecycle.contract.ts';
 import * as actions from '../../src/workers/actions/actions.contract.ts';
@@ -41,47 +37,8 @@ import * as registration from '../../src/workers/registration/registration.contr
 import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
-
-/** One valid input of an operation, as a caller sends it. Of a frame, `body` is the payload. */
-export interface Sample {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | boolean>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  /** Of a frame: what stands around the payload. */
-  readonly envelope?: { readonly stream: string; readonly seq: number };
-  /** The worker token to send it with, where the input is one worker's own. */
-  readonly token?: string;
-  /** Where even a valid call is answered otherwise than with the declared success. */
-  readonly answers?: number;
-  /** Where the service asks for a row by itself because of what this call changes. */
-  readonly leavesRow?: true;
-}
-
-/** Makes what the input names in the account, so that the call succeeds. */
-type MakeSample = (tenant: Tenant) => Promise<Sample>;
-
-type Sent<Parts extends InputParts> = Pick<
-  Sample,
-  'query' | 'headers' | 'token' | 'envelope' | 'answers' | 'leavesRow'
-> & {
-  readonly [Part in keyof Parts & ('path' | 'body')]: Parts[Part] extends z.ZodType ? z.input<Parts[Part]> : never;
-};
-
-/** An operation, and how to make a valid input for it. */
-export interface Sampled {
-  readonly op: Operation;
-  readonly make: MakeSample;
-}
-
-function sample<Parts extends InputParts, Declared extends Output>(
-  op: Operation<Parts, Declared>,
-  make: (tenant: Tenant) => Promise<Sent<Parts>>,
-): readonly [id: string, sampled: Sampled] {
-  return [op.id, { op: op as unknown as Operation, make: make as MakeSample }];
-}
-
-const nothing = async () => ({});
+import { approvalSamples } from './samples/approvals.ts';
+import { nothing, sample, type Sampled } from './samples/sample.ts';
 
 /** For frames that say or ask something about the worker itself. */
 const fromWorker =
@@ -301,4 +258,5 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     const { runId, artifactId } = await tenant.recordedRun(await tenant.agent());
     return { path: { run_id: runId, artifact_id: artifactId } };
   }),
+  ...approvalSamples,
 ]);

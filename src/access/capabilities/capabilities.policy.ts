@@ -17,6 +17,16 @@ export const CAPABILITIES = {
     sensitivity: 'high',
   },
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },
+  'approval.read': {
+    area: 'gateway',
+    allows: 'See what agents ask somebody to allow, and what became of it',
+    sensitivity: 'medium',
+  },
+  'approval.decide': {
+    area: 'gateway',
+    allows: 'Allow or refuse what an agent may not do alone',
+    sensitivity: 'high',
+  },
   'run.read': { area: 'runs', allows: 'See runs and everything on their record', sensitivity: 'medium' },
   'run.cancel': { area: 'runs', allows: 'Cancel runs', sensitivity: 'medium' },
   'account.read': { area: 'identity', allows: 'See the account’s settings and limits', sensitivity: 'low' },

@@ -13,6 +13,7 @@ describe('the scopes of a key', () => {
   it('are words that callers can write down', () => {
     expect([...new Set(KNOWN_CAPABILITIES.map(scopeWordOf))]).toEqual([
       'agents',
+      'approvals',
       'runs',
       'accounts',
       'api_keys',

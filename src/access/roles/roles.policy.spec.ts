@@ -9,6 +9,8 @@ const TABLE: Readonly<Record<string, string>> = {
   'agent.read': 'x x x x x -',
   'agent.update': 'x x x - - -',
   'agent.invoke': 'x - x x - -',
+  'approval.read': 'x x - - x -',
+  'approval.decide': 'x x - - - -',
   'run.read': 'x x x x x x',
   'run.cancel': 'x x x x - -',
   'account.read': 'x x - - x -',

@@ -25,7 +25,7 @@ const QUEUED: Standing = {
   ...{ queue_ttl_seconds: null, run_limit_seconds: null, silent_limit_seconds: null, concurrent_runs: null },
   ...{ invoke_unreachable_after_seconds: null, agent_active: 0, agent_active_since: null, account_active: 0 },
   ...{ account_active_since: null, ahead: 0, holder_seen_at: null, channel_opened_at: null },
-  ...{ channel_closed_at: null, channel_closed_by: null, unacked_since: null },
+  ...{ channel_closed_at: null, channel_closed_by: null, unacked_since: null, approvals: [] },
 };
 const OUT: Partial<Standing> = {
   ...{ status: 'running', attempt: 1, offers: 1, worker_id: 'w', claimed_at: ago(8), first_claimed_at: ago(8) },
@@ -103,6 +103,12 @@ describe('why a run stands as it does', () => {
     ],
     ['executing', OUT, [], expected('executing', 7, 8 - 86_400, { worker_id: 'w', attempt: 1 })],
     ['executing', { ...OUT, run_limit_seconds: 20 }, [], expected('executing', 7, -12)],
+    [
+      'waiting.approval',
+      { ...OUT, approvals: [{ id: 'apr_1', tool_name: 'Bash', asked_at: wire(5), expires_at: wire(-55) }] },
+      [],
+      expected('waiting.approval', 5, -55, { approval_id: 'apr_1', tool_name: 'Bash', worker_id: 'w' }),
+    ],
     ['silent', { ...OUT, holder_seen_at: ago(91) }, [], expected('silent', 91, 91 - 900, { rule: 'silent' })],
     ['silent', { ...OUT, holder_seen_at: ago(91), silent_limit_seconds: 95 }, [], expected('silent', 91, -4)],
     [

@@ -54,6 +54,16 @@ export interface Standing extends Asked {
   readonly channel_closed_at: Date | null;
   readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
   readonly unacked_since: Date | null;
+  /** What somebody is asked to allow, the longest first. */
+  readonly approvals: readonly AwaitedApproval[];
+}
+
+/** Times as JSON has them. */
+export interface AwaitedApproval {
+  readonly id: string;
+  readonly tool_name: string;
+  readonly asked_at: string;
+  readonly expires_at: string;
 }
 
 export interface Known {
@@ -90,9 +100,29 @@ function reasonsOf(
 ): [Reason, ...Reason[]] {
   if (run.status === 'queued') return waiting(run, moves, candidates, terms);
   if (run.status === 'claimed') return [offered(run, terms)];
-  if (run.status === 'running') return [isSilent(run, terms) ? silent(run, terms) : executing(run, terms)];
+  if (run.status === 'running') return underway(run, terms);
   const end = ended(run);
   return isCancelling(run, terms) ? [cancelling(run), end] : [end];
+}
+
+/** A worker that is silent may never hear the word; what it waits for comes after that. */
+function underway(run: Standing, terms: Terms): [Reason, ...Reason[]] {
+  const works = isSilent(run, terms) ? silent(run, terms) : executing(run, terms);
+  const asked = run.approvals.map((approval) => waitingForApproval(run, approval));
+  const [first] = asked;
+  if (first === undefined || works.code === 'silent') return [works, ...asked];
+  return [first, ...asked.slice(1), works];
+}
+
+function waitingForApproval(run: Standing, approval: AwaitedApproval): Reason {
+  const { id, tool_name } = approval;
+  const at = new Date(approval.expires_at);
+  return reason('waiting.approval', {
+    since: new Date(approval.asked_at),
+    at,
+    detail: { ...holding(run), approval_id: id, tool_name },
+    message: `It asks to use ${tool_name}, and waits for somebody to decide until ${wireTime(at)}.`,
+  });
 }
 
 /** In the order in which a claim asks: what holds for all workers before what keeps one of them. */

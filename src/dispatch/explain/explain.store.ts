@@ -18,7 +18,7 @@ const STANDING = `
          agent_load.active AS agent_active, agent_load.since AS agent_active_since, account_load.active AS account_active,
          account_load.since AS account_active_since, line.ahead, holder.last_seen_at AS holder_seen_at,
          holder.channel_opened_at, holder.channel_closed_at,
-         holder.channel_closed_by, holder.unacked_since
+         holder.channel_closed_by, holder.unacked_since, asked.approvals
     FROM run_facts AS run
    CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
@@ -32,6 +32,11 @@ const STANDING = `
         WHERE run.status = 'queued' AND other.account_id = run.account_id AND other.agent_id = run.agent_id AND other.status = 'queued'
           AND (other.priority > run.priority OR (other.priority = run.priority AND (other.queued_at, other.id) < (run.queued_at, run.id)))
         ORDER BY other.priority DESC, other.queued_at, other.id LIMIT ${AHEAD_MAX}) AS before) AS line
+   CROSS JOIN LATERAL (
+     SELECT coalesce(json_agg(json_build_object('id', approval_id, 'tool_name', tool_name, 'asked_at', asked_at, 'expires_at', expires_at)
+                              ORDER BY asked_at, approval_id), '[]') AS approvals
+       FROM approval_awaited
+      WHERE awaited_account = run.account_id AND awaited_run = run.id AND awaited_attempt = run.attempt AND run.status = 'running') AS asked
    WHERE run.account_id = $1 AND run.id = $2`;
 
 /** A run, and the rules that it stands under. */

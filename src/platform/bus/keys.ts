@@ -6,6 +6,7 @@ export const POKE_CHANNEL = 'signalbox_poke';
  * `agent.work`: an agent has queued runs (`accountKey`). `run.grew`: a run has new entries (`accountKey`). `run.ended`: a run is
  * terminal (`accountKey`). `run.cancelled`: a worker should hear of a cancel (`accountKey`). `credentials.changed`: caches of
  * credentials and grants are out of date (no id). `channel.opened`: a worker's channel was opened elsewhere (`accountKey`).
+ * `approval.changed`: an approval was asked for, decided, or is over (`accountKey`).
  * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`).
  */
 export type PokeTopic =
@@ -16,6 +17,7 @@ export type PokeTopic =
   | 'credentials.changed'
   | 'channel.opened'
   | 'worker.told'
+  | 'approval.changed'
   | 'replica.joined'
   | 'outbox.filled';
 

@@ -16,6 +16,7 @@ export const ID_PREFIXES = {
   late: 'late',
   replica: 'rep',
   workerAction: 'act',
+  approval: 'apr',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -6,6 +6,7 @@ export const AREAS = [
   'audit',
   'agents',
   'vault',
+  'gateway',
   'runs',
   'workers',
   'dispatch',

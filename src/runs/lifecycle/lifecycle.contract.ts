@@ -57,7 +57,7 @@ const summary = {
   origin: z.object({ kind: z.string(), id: Text }),
   parent_run_id: Text,
   labels: freeObject().meta({ type: 'object', additionalProperties: { type: 'string' } }), // a record would drop `__proto__`
-  waiting: z.object({ kind: z.enum(['queue', 'backoff']), since: z.string() }).nullable(),
+  waiting: z.object({ kind: z.enum(['queue', 'backoff', 'approval']), since: z.string() }).nullable(),
   cancel_requested_at: Text,
   input_truncated: z.boolean().optional(),
   output_truncated: z.boolean().optional(),

@@ -29,9 +29,15 @@ function common(row: RunRow) {
     origin: { kind: row.origin_kind, id: row.origin_id },
     parent_run_id: row.parent_run_id,
     labels: row.labels,
-    waiting: row.waiting_kind && { kind: row.waiting_kind, since: wireTime(row.waiting_since) },
+    waiting: waitingOf(row),
     cancel_requested_at: time(row.cancel_requested_at),
   };
+}
+
+/** What keeps it: a queued run its turn or a pause, a running one somebody's word. */
+function waitingOf({ waiting_kind: kind, waiting_since, approval_since }: RunRow): RunSummaryView['waiting'] {
+  if (approval_since !== null) return { kind: 'approval', since: wireTime(approval_since) };
+  return kind && { kind, since: wireTime(waiting_since) };
 }
 
 /** A run whole, as single answers show it. */

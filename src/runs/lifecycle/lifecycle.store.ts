@@ -34,6 +34,8 @@ export interface RunRow {
   /** What a queued run waits for: the end of a pause before its next attempt, or its turn. */
   readonly waiting_kind: 'queue' | 'backoff' | null;
   readonly waiting_since: Date;
+  /** Since when somebody is asked to allow what it wants to do. */
+  readonly approval_since: Date | null;
   readonly usage: Readonly<Record<string, unknown>> | null;
   readonly diagnostics: Readonly<Record<string, unknown>> | null;
   readonly tool_calls: number;
@@ -60,7 +62,9 @@ const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worke
   parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
   terminal_frame_id, retried_frames, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
   labels, require_version, require_labels, waiting_since,
-  CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind`;
+  CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind,
+  CASE WHEN status = 'running' THEN (
+    SELECT min(asked_at) FROM approval_awaited WHERE awaited_account = account_id AND awaited_run = id AND awaited_attempt = attempt) END AS approval_since`;
 const WHOLE = `${REST}, input, output, diagnostics`;
 const LISTED = `${REST}, NULL::json AS diagnostics,
   CASE WHEN input_bytes > ${LISTED_BYTES} THEN '{}'::json ELSE input END AS input,

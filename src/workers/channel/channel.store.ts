@@ -14,7 +14,8 @@ const RECORD_OPENED = `
     AND (worker.channel_opened_at IS NULL OR worker.channel_opened_at <= excluded.channel_opened_at
          OR worker.channel_replica = excluded.channel_replica) -- one replica writes in the order of its openings
   RETURNING channel_nonce AS nonce, mode, EXISTS (
-    SELECT FROM worker_action AS a WHERE a.account_id = worker.account_id AND a.worker_id = worker.id AND a.state = 'sent') AS has_orders`;
+    SELECT FROM worker_action AS a WHERE a.account_id = worker.account_id AND a.worker_id = worker.id AND a.state = 'sent')
+    OR EXISTS (SELECT FROM approval_untold AS u WHERE u.account_id = worker.account_id AND u.worker_id = worker.id) AS has_orders`;
 
 /** What a channel learns from the row that it is written into. */
 export interface OpenedChannel {
