@@ -45,12 +45,28 @@ async function measure(stage: Stage): Promise<Measurement> {
   await eventsPerSecond(ofProduct);
   await copy();
   await stage.postgres.settle();
+  const cpu = () => ({ server: product.usage()?.cpuMs ?? 0, postgres: stage.postgres.usage()?.cpuMs ?? 0 });
+  const used = { server: 0, postgres: 0, events: 0 };
   const pairs = await interleave(
     stage,
     async (): Promise<Floor> => ({ http: await eventsPerSecond(ofFloor), copy: await copy() }),
-    () => eventsPerSecond(ofProduct),
+    async () => {
+      const before = cpu();
+      const rate = await eventsPerSecond(ofProduct);
+      const after = cpu();
+      used.server += after.server - before.server;
+      used.postgres += after.postgres - before.postgres;
+      used.events += rate * SECONDS[stage.form];
+      return rate;
+    },
   );
-  return { figures: figures(pairs), notes: [`${CONNECTIONS} connections, ${RUNS} runs, PostgreSQL beside them`] };
+  const each = (milliseconds: number) => ((milliseconds * 1_000) / used.events).toFixed(1);
+  return {
+    figures: figures(pairs),
+    notes: [
+      `${CONNECTIONS} connections, ${RUNS} runs; CPU an event: server ${each(used.server)} µs, PostgreSQL ${each(used.postgres)} µs`,
+    ],
+  };
 }
 
 /** @throws Error when a batch was not stored. */

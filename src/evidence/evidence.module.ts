@@ -7,6 +7,7 @@ import { Artifacts } from './artifacts/artifacts.service.ts';
 import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
 import { EventIntake } from './events/intake.service.ts';
+import { Merging } from './events/merging.service.ts';
 import { Patience } from './events/patience.service.ts';
 import { LateController } from './late/late.controller.ts';
 import { LateRecords } from './late/late.service.ts';
@@ -18,7 +19,7 @@ import { RunStreams } from './stream/stream.service.ts';
 @Module({
   imports: [IdentityModule, RunsModule, WorkersModule],
   controllers: [EventsController, SpansController, ArtifactsController, LateController, StreamController],
-  providers: [EventIntake, Patience, RunEvents, Spans, Artifacts, LateRecords, RunStreams],
+  providers: [EventIntake, Patience, Merging, RunEvents, Spans, Artifacts, LateRecords, RunStreams],
   exports: [RunStreams],
 })
 export class EvidenceModule {}

@@ -18,6 +18,7 @@ import type { addMessage, ingestEvents, takeEvents } from './events.contract.ts'
 import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
 import { keepLateEvents } from './late.store.ts';
 import { eventByIdentity } from './log.store.ts';
+import { Merging } from './merging.service.ts';
 import { Patience } from './patience.service.ts';
 
 const MOST_EVENTS = 1_000;
@@ -51,8 +52,8 @@ class Repeated extends Error {
 }
 
 /**
- * Takes what workers say about their runs. A batch is one statement in a transaction of its own and is answered after the
- * commit. It is never refused for one of its events; a batch of somebody else than the run's holder changes nothing and is
+ * Takes what workers say about their runs. A batch is one statement, alone in its transaction or beside others of its account, and
+ * is answered after the commit. It is never refused for one of its events; a batch of somebody else than the run's holder changes nothing and is
  * kept as late evidence.
  */
 @Injectable()
@@ -60,6 +61,7 @@ export class EventIntake {
   constructor(
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Patience) private readonly patience: Patience,
+    @Inject(Merging) private readonly merging: Merging,
     @Inject(Bus) private readonly bus: Bus,
     @Inject(Clock) private readonly clock: Clock,
     @Inject(CONFIG) private readonly config: Config,
@@ -75,8 +77,7 @@ export class EventIntake {
       streamSeq: ctx.frame?.seq ?? null,
     };
     const { events: ready } = this.prepare(ctx, events);
-    const bytes = ready.reduce((sum, { text }) => sum + text.length, 0);
-    await this.patience.throughOutage(bytes, () => this.keep(ctx, sender, ready));
+    await this.patience.throughOutage(sizeOf(ready), () => this.keep(ctx, sender, ready));
   }
 
   async ingest(
@@ -141,7 +142,10 @@ export class EventIntake {
     let rest = events;
     for (;;) {
       try {
-        const taken = await ctx.briefly((inner) => this.keepNew(inner, sender, { events: rest, kind }));
+        const batch = { events: rest, kind };
+        const taken = await this.merging.share(ctx, { key: sender.runId, bytes: sizeOf(rest) }, (inner) =>
+          this.keepNew(inner, sender, batch),
+        );
         return { ...taken, duplicates: events.length - rest.length };
       } catch (error) {
         if (!(error instanceof Repeated)) throw error;
@@ -184,4 +188,8 @@ export class EventIntake {
     if (!identity) return newId('late', this.clock.nowMs());
     return `late_${createHash('sha256').update(identity).update(workerId).digest('hex').slice(0, 26)}`;
   }
+}
+
+function sizeOf(events: readonly ReadyEvent[]): number {
+  return events.reduce((sum, { text }) => sum + text.length, 0);
 }
