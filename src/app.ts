@@ -128,10 +128,18 @@ async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise
   else requests.info('request', fields);
 }
 
+/** A text as JSON takes more bytes than it has: quotes and line breaks take two each. What is left is counted exactly. */
+const ARTIFACT_BODY = 2;
+
 /** How many bytes of a body are read, by what its operation declares. */
 function bodyLimits(nest: NestFastifyApplication, config: Config): (request: FastifyRequest) => number {
   const registry = nest.get(OperationRegistry);
-  const limits = { body: config.bodyLimitBytes, run: config.runBodyLimitBytes, frame: config.frameLimitBytes };
+  const limits = {
+    body: config.bodyLimitBytes,
+    run: config.runBodyLimitBytes,
+    frame: config.frameLimitBytes,
+    artifact: ARTIFACT_BODY * config.artifactLimitBytes,
+  };
   return ({ method, routeOptions: { url = '' } }) => {
     if (url === FRAMES_PATH) return limits.frame;
     return limits[registry.ofRoute(method, url)?.op.bodyLimit ?? 'body'];

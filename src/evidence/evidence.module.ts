@@ -4,6 +4,8 @@ import { RunsModule } from '../runs/index.ts';
 import { WorkersModule } from '../workers/index.ts';
 import { ArtifactsController } from './artifacts/artifacts.controller.ts';
 import { Artifacts } from './artifacts/artifacts.service.ts';
+import { WritingController } from './artifacts/writing.controller.ts';
+import { ArtifactWriting } from './artifacts/writing.service.ts';
 import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
 import { EventIntake } from './events/intake.service.ts';
@@ -18,8 +20,15 @@ import { RunStreams } from './stream/stream.service.ts';
 
 @Module({
   imports: [IdentityModule, RunsModule, WorkersModule],
-  controllers: [EventsController, SpansController, ArtifactsController, LateController, StreamController],
-  providers: [EventIntake, Patience, Merging, RunEvents, Spans, Artifacts, LateRecords, RunStreams],
+  controllers: [
+    EventsController,
+    SpansController,
+    ArtifactsController,
+    WritingController,
+    LateController,
+    StreamController,
+  ],
+  providers: [EventIntake, Patience, Merging, RunEvents, Spans, Artifacts, ArtifactWriting, LateRecords, RunStreams],
   exports: [RunStreams],
 })
 export class EvidenceModule {}

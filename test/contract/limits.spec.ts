@@ -5,7 +5,7 @@ import { Stage, rightfulKey, samplesWhere } from './stage.ts';
 
 const KiB = 1_024;
 /** Small, so that the sweep is fast; that they are settings is part of the promise. */
-const LIMITS = { body: 64 * KiB, run: 128 * KiB, frame: 256 * KiB };
+const LIMITS = { body: 64 * KiB, run: 128 * KiB, frame: 256 * KiB, artifact: 512 * KiB };
 const HEADERS_LIMIT = 16 * KiB; // the default
 
 let stage: Stage;
@@ -16,6 +16,7 @@ beforeAll(async () => {
       SIGNALBOX_BODY_LIMIT_BYTES: String(LIMITS.body),
       SIGNALBOX_RUN_BODY_LIMIT_BYTES: String(LIMITS.run),
       SIGNALBOX_FRAME_LIMIT_BYTES: String(LIMITS.frame),
+      SIGNALBOX_ARTIFACT_LIMIT_BYTES: String(LIMITS.artifact / 2), // the body of one may take twice as much
     },
   });
 });

@@ -38,6 +38,7 @@ import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
 import { approvalSamples } from './samples/approvals.ts';
+import { runSamples } from './samples/runs.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
 
 /** For frames that say or ask something about the worker itself. */
@@ -259,4 +260,5 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     return { path: { run_id: runId, artifact_id: artifactId } };
   }),
   ...approvalSamples,
+  ...runSamples,
 ]);

@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { fault } from '../../platform/faults/faults.ts';
 import { operation } from '../../platform/operation/operation.ts';
+import { file } from '../../platform/operation/output.ts';
+import { RangeNotSatisfiable } from '../../platform/faults/faults.ts';
 import { RunId, RunNotFound } from '../../runs/index.ts';
+import { ArtifactNotFound } from './artifacts.faults.ts';
 
-export const ArtifactNotFound = fault('artifact.not_found', 'not_found', 'The run has no such artifact');
+export const ArtifactId = z.string().min(1).max(200);
 
 const summary = {
   artifact_id: z.string(),
@@ -17,7 +19,7 @@ const summary = {
 };
 
 const ArtifactSummary = z.object(summary).meta({ id: 'ArtifactSummary' });
-const ArtifactDetail = z.object({ ...summary, content: z.string() }).meta({ id: 'ArtifactDetail' });
+export const ArtifactDetail = z.object({ ...summary, content: z.string() }).meta({ id: 'ArtifactDetail' });
 
 export const listArtifacts = operation({
   id: 'evidence.list_artifacts',
@@ -36,7 +38,22 @@ export const getArtifact = operation({
   http: { method: 'GET', path: '/api/v1/runs/{run_id}/artifacts/{artifact_id}', status: 200 },
   capability: 'run.read',
   scope: ({ run_id }) => ({ run: run_id }),
-  input: { path: z.object({ run_id: RunId, artifact_id: z.string().min(1).max(200) }) },
+  input: { path: z.object({ run_id: RunId, artifact_id: ArtifactId }) },
   output: ArtifactDetail,
   faults: [RunNotFound, ArtifactNotFound],
+});
+
+export const downloadArtifact = operation({
+  id: 'evidence.download_artifact',
+  summary: 'Gives the bytes of an artifact to be saved; what is stored as base64 is unpacked.',
+  http: { method: 'GET', path: '/api/v1/runs/{run_id}/artifacts/{artifact_id}/content', status: 200 },
+  capability: 'run.read',
+  scope: ({ run_id }) => ({ run: run_id }),
+  ours: true,
+  input: {
+    path: z.object({ run_id: RunId, artifact_id: ArtifactId }),
+    headers: z.object({ range: z.string().optional(), 'if-range': z.string().optional() }),
+  },
+  output: file,
+  faults: [RunNotFound, ArtifactNotFound, RangeNotSatisfiable],
 });

@@ -1,7 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
-import { getArtifact, listArtifacts } from './artifacts.contract.ts';
+import { downloadArtifact, getArtifact, listArtifacts } from './artifacts.contract.ts';
 import { Artifacts } from './artifacts.service.ts';
 
 @Controller()
@@ -13,5 +13,8 @@ export class ArtifactsController {
   }
   @Handles(getArtifact) get(ctx: OpContext, input: In<typeof getArtifact>) {
     return this.artifacts.get(ctx, input);
+  }
+  @Handles(downloadArtifact) download(ctx: OpContext, input: In<typeof downloadArtifact>) {
+    return this.artifacts.download(ctx, input);
   }
 }

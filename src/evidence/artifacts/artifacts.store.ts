@@ -9,6 +9,8 @@ export interface ArtifactRow {
   readonly created_at: Date;
 }
 
+export type WholeArtifact = ArtifactRow & { readonly content: string };
+
 const COLUMNS = 'id, name, mime_type, bytes, is_cut, created_at';
 const HERE = 'FROM artifact WHERE account_id = $1 AND run_id = $2 AND day = $3::date';
 const LIST = `SELECT ${COLUMNS} ${HERE} ORDER BY created_at, id`;
@@ -23,6 +25,6 @@ export async function findArtifact(
   reading: Reading,
   { accountId, runId, day }: RunPlace,
   artifactId: string,
-): Promise<(ArtifactRow & { readonly content: string }) | undefined> {
-  return (await reading.sql<ArtifactRow & { readonly content: string }>(FIND, [accountId, runId, day, artifactId]))[0];
+): Promise<WholeArtifact | undefined> {
+  return (await reading.sql<WholeArtifact>(FIND, [accountId, runId, day, artifactId]))[0];
 }

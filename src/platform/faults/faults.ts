@@ -11,6 +11,7 @@ export const FAULT_KINDS = {
   gone: 410,
   too_large: 413,
   unsupported: 415,
+  out_of_range: 416,
   headers_too_large: 431,
   limited: 429,
   unavailable: 503,
@@ -96,6 +97,7 @@ export class Fault extends Error {
 export const InputInvalid = fault('input.invalid', 'invalid', 'The input is not acceptable');
 export const InputTooLarge = fault('input.too_large', 'too_large', 'The body is too large');
 export const UnsupportedType = fault('input.unsupported_type', 'unsupported', 'The body must be JSON');
+export const RangeNotSatisfiable = fault('input.range', 'out_of_range', 'Nothing lies in this range');
 export const HeadersTooLarge = fault('input.headers_too_large', 'headers_too_large', 'The headers are too large');
 export const RouteNotFound = fault('route.not_found', 'not_found', 'There is nothing here');
 export const MethodNotAllowed = fault('route.unreadable', 'bad_state', 'The request could not be read');

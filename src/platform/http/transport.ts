@@ -5,12 +5,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, type Observable } from 'rxjs';
 import { CONFIG, type Config } from '../config/config.ts';
 import { wireTime, Clock } from '../clock/clock.ts';
+import { RangeNotSatisfiable } from '../faults/faults.ts';
 import { OPERATION } from '../operation/handles.ts';
 import type { Operation } from '../operation/operation.ts';
 import { isSchema } from '../operation/output.ts';
 import { OperationRegistry } from '../operation/registry.ts';
 import { OperationRunner, type Call } from '../operation/runner.ts';
 import { evidenceBody, strictBody } from './body.ts';
+import { FileAnswer, rangeOf } from './file-answer.ts';
 import { EventSink, LiveStream } from './live-stream.ts';
 import { presentedBy } from './presented.ts';
 
@@ -68,11 +70,34 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
   /** Returns what Nest still has to send. */
   private write({ output }: Operation, result: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     if (result instanceof LiveStream) return this.open(result, request, reply);
+    if (result instanceof FileAnswer) return this.download(result, request, reply);
     if (!isSchema(output) && output.produces === 'html') {
       void reply.type('text/html; charset=utf-8');
       return result;
     }
     return !isSchema(output) && output.produces === 'nothing' ? undefined : sendable(result, reply);
+  }
+
+  /** A part where one is asked for and the file is still the one that the caller has the other part of. */
+  private download(file: FileAnswer, request: FastifyRequest, reply: FastifyReply): undefined {
+    const { bytes, tag } = file;
+    const { range: wanted, 'if-range': known } = request.headers;
+    const range = known === undefined || known === tag ? rangeOf(wanted, bytes.length) : undefined;
+    if (range === 'unsatisfiable') {
+      void reply.header('content-range', `bytes */${bytes.length}`);
+      throw RangeNotSatisfiable();
+    }
+    const part = range ? bytes.subarray(range.start, range.end) : bytes;
+    reply.hijack(); // left to Nest, a part would be answered with the status of the whole
+    reply.raw.writeHead(range ? 206 : 200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      ...file.headers,
+      ...(range ? { 'content-range': `bytes ${range.start}-${range.end - 1}/${bytes.length}` } : {}),
+      'content-length': part.length,
+      'x-request-id': request.id,
+    });
+    reply.raw.end(request.method === 'HEAD' ? undefined : part);
+    return undefined;
   }
 
   private open(stream: LiveStream, request: FastifyRequest, reply: FastifyReply): undefined {

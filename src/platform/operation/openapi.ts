@@ -89,6 +89,8 @@ function parametersOf(
 
 function responsesOf(op: Routed, components: Components): Json {
   const responses: Json = { [op.http.status]: answerOf(op.output, components) };
+  if (!isSchema(op.output) && op.output.produces === 'file')
+    responses[206] = { description: 'The part that was asked for', content: BYTES };
   const byStatus = new Map<number, string[]>();
   for (const { code, kind } of op.faults)
     byStatus.set(FAULT_KINDS[kind], [...(byStatus.get(FAULT_KINDS[kind]) ?? []), code]);
@@ -109,6 +111,8 @@ function answerOf(output: Output, components: Components): Json {
   switch (output.produces) {
     case 'nothing':
       return { description: 'Done; there is nothing to say' };
+    case 'file':
+      return { description: 'The bytes', content: BYTES };
     case 'html':
       return { description: 'A page', content: { 'text/html': { schema: { type: 'string' } } } };
     case 'stream':
@@ -120,6 +124,8 @@ function answerOf(output: Output, components: Components): Json {
       };
   }
 }
+
+const BYTES: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
 function eventStream(): Json {
   return { 'text/event-stream': { schema: { type: 'string' } } };

@@ -81,7 +81,7 @@ interface Declaration<Parts extends InputParts, Declared extends Output> {
   readonly output: Declared;
   readonly faults: readonly FaultType[];
   /** Which limit the body is counted against while it is read; default `body`. */
-  readonly bodyLimit?: 'body' | 'run' | 'frame';
+  readonly bodyLimit?: 'body' | 'run' | 'frame' | 'artifact';
   /** The body is evidence: what cannot be stored as sent is altered and marked, never refused (contract.md C13). */
   readonly evidence?: true;
   /** Comes in floods: it gets a part of what its account may use at once, and the account's other work goes beside it. */

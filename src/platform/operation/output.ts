@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { FileAnswer } from '../http/file-answer.ts';
 import type { LiveStream } from '../http/live-stream.ts';
 
 /** 204: there is nothing to say. */
@@ -11,6 +12,8 @@ export const jsonOrStream = <Schema extends z.ZodType>(schema: Schema, events: s
   schema,
   events,
 });
+/** Bytes to be saved, whole or in part (`Range`). */
+export const file = { produces: 'file' } as const;
 /** A page for people. */
 export const html = { produces: 'html' } as const;
 
@@ -24,7 +27,7 @@ export interface JsonOrStream<Schema extends z.ZodType = z.ZodType> {
   readonly events: string;
 }
 
-export type Output = z.ZodType | typeof empty | typeof html | Stream | JsonOrStream;
+export type Output = z.ZodType | typeof empty | typeof html | typeof file | Stream | JsonOrStream;
 
 /** What a service returns for an output, at least. */
 export type Returned<Declared extends Output> = Declared extends z.ZodType
@@ -35,7 +38,9 @@ export type Returned<Declared extends Output> = Declared extends z.ZodType
       ? LiveStream
       : Declared extends typeof html
         ? string
-        : void;
+        : Declared extends typeof file
+          ? FileAnswer
+          : void;
 
 export function isSchema(output: Output): output is z.ZodType {
   return !('produces' in output);

@@ -1,0 +1,27 @@
+import { downloadArtifact } from '../../../src/evidence/artifacts/artifacts.contract.ts';
+import { createArtifact, updateArtifact, writeArtifact } from '../../../src/evidence/artifacts/writing.contract.ts';
+import { sample } from './sample.ts';
+
+const REPORT = { name: 'report.md', content: '# All is well', mime_type: 'text/markdown' };
+
+export const runSamples = [
+  sample(createArtifact, async (tenant) => {
+    const agent = await tenant.agent();
+    return { path: { run_id: await tenant.startedRun(agent) }, body: REPORT, token: agent.token };
+  }),
+  sample(updateArtifact, async (tenant) => {
+    const agent = await tenant.agent();
+    const runId = await tenant.startedRun(agent);
+    const { artifact_id } = await tenant.frame(agent, 'artifact_write_request', { run_id: runId, ...REPORT });
+    return { path: { run_id: runId, artifact_id }, body: { ...REPORT, content: '# Or is it' }, token: agent.token };
+  }),
+  sample(writeArtifact, async (tenant) => {
+    const agent = await tenant.agent();
+    const body = { run_id: await tenant.startedRun(agent), ...REPORT };
+    return { path: { worker_id: agent.workerId }, body, token: agent.token };
+  }),
+  sample(downloadArtifact, async (tenant) => {
+    const { runId, artifactId } = await tenant.recordedRun(await tenant.agent());
+    return { path: { run_id: runId, artifact_id: artifactId } };
+  }),
+];
