@@ -205,6 +205,11 @@ function assertPromised(op: Operation, answer: Answer): void {
     expect(type).toMatch(/^text\/html/);
     return;
   }
+  if (!isSchema(op.output) && op.output.produces === 'file') {
+    expect(headers.get('content-disposition')).toMatch(/^attachment;/);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    return;
+  }
   expect(type).toMatch(/^application\/json/);
   expect(problemsBy(servedJudge, key, answer)).toEqual([]);
   if (isInContract(key)) expect(problemsBy(contractJudge, key, answer)).toEqual([]);

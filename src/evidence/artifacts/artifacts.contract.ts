@@ -50,10 +50,7 @@ export const downloadArtifact = operation({
   capability: 'run.read',
   scope: ({ run_id }) => ({ run: run_id }),
   ours: true,
-  input: {
-    path: z.object({ run_id: RunId, artifact_id: ArtifactId }),
-    headers: z.object({ range: z.string().optional(), 'if-range': z.string().optional() }),
-  },
+  input: { path: z.object({ run_id: RunId, artifact_id: ArtifactId }) },
   output: file,
   faults: [RunNotFound, ArtifactNotFound, RangeNotSatisfiable],
 });

@@ -45,17 +45,20 @@ export interface ByteRange {
 export function rangeOf(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header?.replaceAll(' ', '') ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
-  if (first === '')
-    return Number(last) === 0 || size === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size };
+  if (first === '') return endOf(Number(last), size);
   const start = Number(first);
   if (last !== '' && Number(last) < start) return undefined;
   if (start >= size) return 'unsatisfiable';
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
 }
 
+function endOf(count: number, size: number): ByteRange | 'unsatisfiable' {
+  return count === 0 || size === 0 ? 'unsatisfiable' : { start: Math.max(0, size - count), end: size };
+}
+
 /** RFC 6266: a name in plain letters for old clients, and the name itself. */
 export function dispositionOf(name: string): string {
-  const shown = name.toWellFormed().replaceAll(/[\u0000-\u001f\u007f/\\]/g, '_');
+  const shown = name.toWellFormed().replaceAll(/[\p{Cc}/\\]/gu, '_');
   const plain = shown.replaceAll(/[^\x20-\x7e]|["%]/g, '_');
   const encoded = encodeURIComponent(shown).replaceAll(
     /['()*]/g,

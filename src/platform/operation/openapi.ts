@@ -46,6 +46,7 @@ function describe(op: Routed, components: Components): Json {
     ...parametersOf('query', query, components),
     ...parametersOf('header', headers, components),
     ...(op.idempotent ? [IDEMPOTENCY_KEY] : []),
+    ...(isFile(op.output) ? [RANGE] : []),
   ];
   return {
     operationId: op.id,
@@ -89,8 +90,7 @@ function parametersOf(
 
 function responsesOf(op: Routed, components: Components): Json {
   const responses: Json = { [op.http.status]: answerOf(op.output, components) };
-  if (!isSchema(op.output) && op.output.produces === 'file')
-    responses[206] = { description: 'The part that was asked for', content: BYTES };
+  if (isFile(op.output)) responses[206] = { description: 'The part that was asked for', content: BYTES };
   const byStatus = new Map<number, string[]>();
   for (const { code, kind } of op.faults)
     byStatus.set(FAULT_KINDS[kind], [...(byStatus.get(FAULT_KINDS[kind]) ?? []), code]);
@@ -125,7 +125,13 @@ function answerOf(output: Output, components: Components): Json {
   }
 }
 
+/** One that cannot be read is passed over (RFC 9110), so the transport reads it, and no schema refuses it. */
+const RANGE: Json = { name: 'Range', in: 'header', required: false, schema: { type: 'string' } };
 const BYTES: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+
+function isFile(output: Output): boolean {
+  return !isSchema(output) && output.produces === 'file';
+}
 
 function eventStream(): Json {
   return { 'text/event-stream': { schema: { type: 'string' } } };
