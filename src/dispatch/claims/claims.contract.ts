@@ -10,6 +10,8 @@ const Job = z.object({
   run_id: z.string(),
   agent_id: z.string(),
   input: freeObject(),
+  /** The state of the session that it goes on with, as a worker left it. */
+  snapshot: freeObject().optional(),
   event_id: z.string(),
   attempt: z.int(),
   thread_id: z.string(),

@@ -11,7 +11,7 @@ import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
 import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
-import { unreadable } from './job.policy.ts';
+import { unreadableJob } from './job.policy.ts';
 
 type Assignment = Out<typeof claimRun>;
 
@@ -124,7 +124,7 @@ export class Claims {
     const { accountId } = ctx.actor;
     for (let refused = 0; refused < REFUSALS; refused += 1) {
       const job = await this.take(ctx, claimant);
-      const reason = job && unreadable(job.input, this.config.jsonDepthLimit);
+      const reason = job && unreadableJob(job, this.config.jsonDepthLimit);
       if (!job || reason === undefined) return job;
       const end = { code: 'end.job_refused', error: `job_refused: ${reason}` } as const;
       await ctx.briefly((inner) => this.moves.end(inner, { accountId, runId: job.id, from: ['claimed'] }, end));
@@ -171,6 +171,7 @@ function toJob(job: Job): NonNullable<Assignment['job']> {
     run_id: id,
     agent_id,
     input,
+    ...(job.prior_snapshot === null ? {} : { snapshot: job.prior_snapshot }),
     event_id,
     attempt,
     thread_id,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { unreadable } from './job.policy.ts';
+import { unreadableJob } from './job.policy.ts';
 
 function nested(levels: number): unknown {
   let value: unknown = 'bottom';
@@ -16,7 +16,8 @@ describe('trap 24: what no worker can read', () => {
     ['half of a surrogate pair', { a: [{ b: 'x\ud800' }] }, /surrogate/],
     ['half of a surrogate pair in a key', { a: { '\udfff': 1 } }, /surrogate/],
   ])('is %s', (_what, input, reason) => {
-    expect(unreadable(input, 150)).toMatch(reason);
+    expect(unreadableJob({ input, prior_snapshot: null }, 150)).toMatch(reason);
+    if (input !== null) expect(unreadableJob({ input: {}, prior_snapshot: input }, 150)).toMatch(reason);
   });
 
   it.each([
@@ -28,6 +29,6 @@ describe('trap 24: what no worker can read', () => {
     ['names that are special elsewhere', JSON.parse('{"__proto__":{"a":1},"constructor":1}')],
     ['what cuts lines', { a: '\u2028\u2029\u0085' }],
   ])('is not an object with %s', (_what, input) => {
-    expect(unreadable(input, 150)).toBeUndefined();
+    expect(unreadableJob({ input, prior_snapshot: input }, 150)).toBeUndefined();
   });
 });

@@ -156,8 +156,8 @@ export const runRequest = {
   require: Requirements.nullish(),
 };
 
+export const RunPath = z.object({ run_id: RunId });
 const When = z.iso.datetime({ offset: true });
-const RunPath = z.object({ run_id: RunId });
 
 export const createRun = operation({
   id: 'runs.create',

@@ -1,6 +1,11 @@
 import { fault } from '../../platform/faults/faults.ts';
 
 export const RunNotFound = fault('run.not_found', 'not_found', 'There is no such run');
+export const RunNotRevivable = fault(
+  'run.not_revivable',
+  'conflict',
+  'There is no session of this run that another could go on with',
+);
 export const AgentQueueFull = fault(
   'limit.agent_queue',
   'limited',

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { wireTime } from '../../platform/clock/clock.ts';
+import { isRevivable } from '../threads/threads.policy.ts';
 import type { RunDetail, RunSummary } from './lifecycle.contract.ts';
 import { LISTED_BYTES, type RunRow } from './lifecycle.store.ts';
 
@@ -62,5 +63,5 @@ export type RunRecords = Pick<
 
 export function toDetail(row: RunRow, records: RunRecords): RunDetailView {
   const { input, output, diagnostics } = row;
-  return { ...common(row), input, output, diagnostics, revivable: false, ...records };
+  return { ...common(row), input, output, diagnostics, revivable: isRevivable(row), ...records };
 }

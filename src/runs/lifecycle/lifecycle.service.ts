@@ -34,6 +34,8 @@ export interface RunOrder {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
   readonly usage?: Readonly<Record<string, unknown>> | null | undefined;
   readonly labels?: Labels | null | undefined;
+  /** The run with whose session it goes on. */
+  readonly revives?: { readonly runId: string; readonly threadId: string } | undefined;
   /** Which worker may take it; absent: any. */
   readonly require?:
     { readonly version?: string | null | undefined; readonly labels?: Labels | null | undefined } | null | undefined;
@@ -181,6 +183,7 @@ function newRun({ now }: OpContext, agentId: string, order: RunOrder): NewRun {
     requireVersion: require?.version ?? null,
     requireLabels: JSON.stringify(require?.labels ?? {}),
     needsReplay: needsReplay(input ?? {}),
+    revives: order.revives ?? null,
   };
 }
 

@@ -37,6 +37,11 @@ export interface RunRow {
   /** Since when somebody is asked to allow what it wants to do. */
   readonly approval_since: Date | null;
   readonly usage: Readonly<Record<string, unknown>> | null;
+  /** The state of its session, with which another run may go on. */
+  readonly has_snapshot: boolean;
+  /** The account keeps no content of it: its input goes at the end, and the rest is never stored. */
+  readonly is_withheld: boolean;
+  readonly revived_from: string | null;
   readonly diagnostics: Readonly<Record<string, unknown>> | null;
   readonly tool_calls: number;
   readonly last_seq: number;
@@ -61,7 +66,7 @@ export const END_NUMBERS = 5;
 const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
   parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
   terminal_frame_id, retried_frames, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
-  labels, require_version, require_labels, waiting_since,
+  labels, require_version, require_labels, waiting_since, snapshot IS NOT NULL AS has_snapshot, is_withheld, revived_from,
   CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind,
   CASE WHEN status = 'running' THEN (
     SELECT min(asked_at) FROM approval_awaited WHERE awaited_account = account_id AND awaited_run = id AND awaited_attempt = attempt) END AS approval_since`;
@@ -87,14 +92,17 @@ export interface NewRun {
   readonly requireLabels: string;
   /** Only a worker that can replay may take it. */
   readonly needsReplay: boolean;
+  /** The run with whose session it goes on, and the thread of both. Null: it begins a thread. */
+  readonly revives: { readonly runId: string; readonly threadId: string } | null;
 }
 
 const INSERT = moving(
   `INSERT INTO run (account_id, id, day, agent_id, channel, transport, origin_kind, origin_id, created_by_kind, created_by,
                     request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers,
-                    labels, require_version, require_labels, needs_replay)
-   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $2, $13::json, $14, $15::json, $16::jsonb, 1, $17,
-           $18::jsonb, $19, $20::jsonb, $21)
+                    labels, require_version, require_labels, needs_replay, revived_from, prior_snapshot, is_withheld)
+   VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, coalesce($22, $2), $13::json, $14, $15::json, $16::jsonb, 1, $17,
+           $18::jsonb, $19, $20::jsonb, $21, $23, (SELECT snapshot FROM run WHERE account_id = $1 AND id = $23),
+           coalesce((SELECT content = 'metadata' FROM account_keeping WHERE account_id = $1), false))
    ON CONFLICT (account_id, agent_id, event_id) WHERE event_is_callers DO NOTHING`,
   { kept: '*', returned: WHOLE },
 );
@@ -125,6 +133,8 @@ export async function insertRun(ctx: OpContext, run: NewRun): Promise<RunRow | u
     run.requireVersion,
     run.requireLabels,
     run.needsReplay,
+    run.revives?.threadId ?? null,
+    run.revives?.runId ?? null,
   ]);
   return row;
 }

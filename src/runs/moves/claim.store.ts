@@ -7,6 +7,8 @@ export interface Job {
   readonly agent_id: string;
   readonly attempt: number;
   readonly input: Readonly<Record<string, unknown>>;
+  /** The state of the session that it goes on with. */
+  readonly prior_snapshot: Readonly<Record<string, unknown>> | null;
   readonly event_id: string;
   readonly thread_id: string;
   readonly parent_run_id: string | null;
@@ -92,14 +94,14 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
         WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)
           AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}
         ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING account_id, id, day, last_seq, agent_id, attempt, input, event_id, thread_id, parent_run_id, origin_kind, origin_id,
+    RETURNING account_id, id, day, last_seq, agent_id, attempt, input, prior_snapshot, event_id, thread_id, parent_run_id, origin_kind, origin_id,
               request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6::float8) FROM asking)) AS deadline),
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
     SELECT account_id, id, day, last_seq, attempt, 'run.status',
            json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL, 'detail', NULL)
       FROM taken)
-  SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
+  SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.prior_snapshot, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
          taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
          ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
          taken.id IS NULL AND NOT EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status = 'queued') AS is_idle,
