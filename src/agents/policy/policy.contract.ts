@@ -7,10 +7,20 @@ import { AgentPolicyChanged } from './policy.faults.ts';
 /** As many as a column of counts holds. */
 const MOST = 2_147_483_647;
 
+/** Each at most once: a list comes back as it was sent, so a repeat would be kept and say nothing. */
+const RetriedEnds = z
+  .array(z.enum(['worker_lost', 'delivery_lost', 'failed']))
+  .check(({ value, issues }) => {
+    if (!Array.isArray(value)) return;
+    const at = value.findIndex((end, index) => value.indexOf(end) !== index);
+    if (at >= 0) issues.push({ code: 'custom', path: [at], message: 'is in the list already', input: value });
+  })
+  .meta({ uniqueItems: true });
+
 /** After which ends a run is started again, how often, and after what pauses. `max_attempts` counts starts. */
 export const RetryPolicy = z
   .strictObject({
-    on: z.array(z.enum(['worker_lost', 'delivery_lost', 'failed'])).max(3),
+    on: RetriedEnds,
     max_attempts: z.int().min(1).max(10).default(1),
     backoff_seconds: z.number().min(0).max(3_600).default(5),
     factor: z.number().min(1).max(10).default(2),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
+import { depthOf, isJsonObject, writeJson, type JsonObject } from '../../platform/json/json.ts';
 
 const COUNTS = [
   'input_tokens',
@@ -34,4 +34,13 @@ export function reportedUsage(reported: unknown): Record<string, unknown> | null
 export function objectIn(reported: unknown): JsonObject | null {
   if (reported === undefined || reported === null) return null;
   return isJsonObject(reported) ? reported : { value: reported };
+}
+
+/**
+ * The state of a session as JSON, to be handed over untouched. One that is nested deeper than any worker can read is no state
+ * that another run could go on with: it is not kept.
+ */
+export function sessionIn(reported: unknown, deepest: number): string | null {
+  const snapshot = objectIn(reported);
+  return snapshot === null || depthOf(snapshot) > deepest ? null : writeJson(snapshot);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import {
   RunLifecycle,
@@ -16,7 +17,7 @@ import {
 } from '../../runs/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
 import type { completeRun, failRun, startRun } from './reports.contract.ts';
-import { objectIn, reportedUsage } from './reports.policy.ts';
+import { objectIn, reportedUsage, sessionIn } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
 const STALE: Lateness = { why: 'stale_attempt', attempt: null };
@@ -34,6 +35,7 @@ export class Reports {
     @Inject(RunLifecycle) private readonly runs: RunLifecycle,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Channels) private readonly channels: Channels,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   async start(ctx: OpContext, report: In<typeof startRun>): Promise<RunState> {
@@ -57,7 +59,7 @@ export class Reports {
       output: JSON.stringify(objectIn(output) ?? {}),
       usage: jsonOrNull(reportedUsage(usage)),
       diagnostics: jsonOrNull(objectIn(diagnostics)),
-      snapshot: jsonOrNull(objectIn(snapshot)),
+      snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
     };
     const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: frameIdOf(ctx) });
     return isDone ? this.ended(ctx, holder, 'succeeded') : this.late(ctx, holder, report);
@@ -69,7 +71,7 @@ export class Reports {
     const status = await this.moves.fail(ctx, holder, {
       error,
       diagnostics: jsonOrNull(objectIn(diagnostics)),
-      snapshot: jsonOrNull(objectIn(snapshot)),
+      snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
       frameId: frameIdOf(ctx),
     });
     return status ? this.ended(ctx, holder, status) : this.late(ctx, holder, report);

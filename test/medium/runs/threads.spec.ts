@@ -93,10 +93,14 @@ describe('a run that has ended and left a snapshot', () => {
     const first = await ended();
     await revive(first);
     const { run_id: runId } = await worker.claimSoon();
-    const other = await scene.worker(worker.handle);
-    await worker.claim(); // asks for other work: it has lost the run
-    const job = await other.claimSoon();
+    const job = await worker.claimSoon(); // asks for other work: it has lost the run
     expect(job).toMatchObject({ run_id: runId, attempt: 2, snapshot: SNAPSHOT });
+  });
+
+  it('hands over a snapshot that is nested as deep as a worker can read', async () => {
+    const deep = JSON.parse(`${'{"in":'.repeat(149)}1${'}'.repeat(149)}`);
+    await revive(await ended(deep));
+    expect((await worker.claimSoon()).snapshot).toEqual(deep);
   });
 
   it('is revived once under one Idempotency-Key', async () => {

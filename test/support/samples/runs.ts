@@ -1,5 +1,6 @@
 import { downloadArtifact } from '../../../src/evidence/artifacts/artifacts.contract.ts';
 import { createArtifact, updateArtifact, writeArtifact } from '../../../src/evidence/artifacts/writing.contract.ts';
+import { reviveRun } from '../../../src/runs/threads/threads.contract.ts';
 import { sample } from './sample.ts';
 
 const REPORT = { name: 'report.md', content: '# All is well', mime_type: 'text/markdown' };
@@ -23,5 +24,11 @@ export const runSamples = [
   sample(downloadArtifact, async (tenant) => {
     const { runId, artifactId } = await tenant.recordedRun(await tenant.agent());
     return { path: { run_id: runId, artifact_id: artifactId } };
+  }),
+  sample(reviveRun, async (tenant) => {
+    const agent = await tenant.agent();
+    const runId = await tenant.startedRun(agent);
+    await tenant.frame(agent, 'run_completed', { run_id: runId, output: {}, snapshot: { turns: 1 } });
+    return { path: { run_id: runId }, body: { input: { prompt: 'and then?' } } };
   }),
 ];
