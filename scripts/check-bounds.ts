@@ -9,6 +9,7 @@ const ROOMS = [
   'audit',
   'identity',
   'access',
+  'vault',
   'agents',
   'gateway',
   'runs',

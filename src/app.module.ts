@@ -9,6 +9,7 @@ import { GatewayModule } from './gateway/index.ts';
 import { IdentityModule } from './identity/index.ts';
 import { PlatformModule, type Foundations } from './platform/platform.module.ts';
 import { RunsModule } from './runs/index.ts';
+import { VaultModule } from './vault/index.ts';
 import { WorkersModule } from './workers/index.ts';
 
 /** The rooms, in reading order: each one may call those above it in this list, and none below. */
@@ -23,6 +24,7 @@ export class AppModule {
         AuditModule, // what was done
         IdentityModule, // who is calling
         AccessModule, // may they
+        VaultModule, // what it may hold
         AgentsModule, // what can run
         GatewayModule, // what it may call
         RunsModule, // the life of a run

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { RunsModule } from '../runs/index.ts';
+import { VaultModule } from '../vault/index.ts';
 import { WorkersModule } from '../workers/index.ts';
 import { ClaimsController } from './claims/claims.controller.ts';
 import { Claims } from './claims/claims.service.ts';
@@ -15,7 +16,7 @@ import { Routing } from './routing/routing.service.ts';
 import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
 
 @Module({
-  imports: [RunsModule, WorkersModule],
+  imports: [VaultModule, RunsModule, WorkersModule],
   controllers: [ClaimsController, ReportsController, ExplainController],
   providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep, Explain],
 })

@@ -8,6 +8,7 @@ import { ApiKeys } from './api-keys/api-keys.service.ts';
 import { SealedKeySweep } from './api-keys/api-keys.sweep.ts';
 import { Credentials } from './credentials/credentials.service.ts';
 import { LastUse } from './last-use/last-use.sweep.ts';
+import { RunTokens } from './run-tokens/run-tokens.service.ts';
 import { CredentialWatch } from './watch/watch.service.ts';
 import { WorkerTokensController } from './worker-tokens/worker-tokens.controller.ts';
 import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
@@ -24,9 +25,10 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     ApiKeys,
     SealedKeySweep,
     WorkerTokens,
+    RunTokens,
     Accounts,
     SettingsOfAccounts,
   ],
-  exports: [Identifier, Credentials, CredentialWatch, Accounts],
+  exports: [Identifier, Credentials, CredentialWatch, Accounts, RunTokens],
 })
 export class IdentityModule {}

@@ -25,5 +25,5 @@ export {
 export { type Move } from './attempts/attempts.policy.ts';
 export { readMoves } from './attempts/attempts.store.ts';
 export { toMessage } from './records/records.policy.ts';
-export type { Job } from './moves/claim.store.ts';
-export type { Holder } from './moves/moves.store.ts';
+export type { Claimant, ClaimResult, Job } from './moves/claim.store.ts';
+export type { End, Holder } from './moves/moves.store.ts';

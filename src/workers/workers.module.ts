@@ -4,6 +4,7 @@ import { GatewayModule } from '../gateway/index.ts';
 import { IdentityModule } from '../identity/index.ts';
 import { ClientManners } from '../platform/operation/ports.ts';
 import { RunsModule } from '../runs/index.ts';
+import { VaultModule } from '../vault/index.ts';
 import { ActionsController } from './actions/actions.controller.ts';
 import { WorkerActions } from './actions/actions.service.ts';
 import { ActionSweep } from './actions/actions.sweep.ts';
@@ -29,7 +30,7 @@ import { Supplies } from './supplies/supplies.service.ts';
 /** Global, because it provides ports that rooms below ask for. */
 @Global()
 @Module({
-  imports: [IdentityModule, AgentsModule, GatewayModule, RunsModule],
+  imports: [IdentityModule, VaultModule, AgentsModule, GatewayModule, RunsModule],
   controllers: [
     RegistrationController,
     FleetController,

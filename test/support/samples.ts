@@ -40,6 +40,7 @@ import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
 import { approvalSamples } from './samples/approvals.ts';
 import { runSamples } from './samples/runs.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
+import { vaultSamples } from './samples/vault.ts';
 
 /** For frames that say or ask something about the worker itself. */
 const fromWorker =
@@ -261,4 +262,5 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   }),
   ...approvalSamples,
   ...runSamples,
+  ...vaultSamples,
 ]);

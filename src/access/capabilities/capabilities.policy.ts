@@ -42,6 +42,18 @@ export const CAPABILITIES = {
   'worker_token.read': { area: 'agents', allows: 'See which agents have a worker token', sensitivity: 'low' },
   'worker_token.rotate': { area: 'agents', allows: 'Make and replace worker tokens', sensitivity: 'high' },
   'worker_token.revoke': { area: 'agents', allows: 'Revoke worker tokens', sensitivity: 'high' },
+  'credential.read': {
+    area: 'vault',
+    allows: 'See which credentials there are and who gets them, never a value',
+    sensitivity: 'low',
+  },
+  'credential.create': { area: 'vault', allows: 'Store secrets', sensitivity: 'high' },
+  'credential.update': { area: 'vault', allows: 'Describe, disable and enable credentials', sensitivity: 'high' },
+  'credential.delete': { area: 'vault', allows: 'Delete credentials', sensitivity: 'high' },
+  'credential.bind': { area: 'vault', allows: 'Decide which agents get which credentials', sensitivity: 'high' },
+  'credential.rotate': { area: 'vault', allows: 'Replace the value of a credential', sensitivity: 'high' },
+  'vault_key.read': { area: 'vault', allows: 'See which keys seal, and for how much', sensitivity: 'low' },
+  'vault_key.rotate': { area: 'vault', allows: 'Seal everything with a new key', sensitivity: 'high' },
   'worker.act': { area: 'workers', allows: 'Stop, spare, examine and forget workers', sensitivity: 'medium' },
   'audit.read': { area: 'audit', allows: 'Read the audit trail', sensitivity: 'medium' },
 } as const satisfies Record<string, CapabilitySpec>;

@@ -18,6 +18,8 @@ describe('the scopes of a key', () => {
       'accounts',
       'api_keys',
       'worker_tokens',
+      'credentials',
+      'vault_keys',
       'workers',
       'audit',
     ]);
@@ -39,6 +41,19 @@ describe('the scopes of a key', () => {
       scopes: ['worker_tokens:write', 'worker_tokens:read'],
       left: ['worker_token.read', 'worker_token.rotate', 'worker_token.revoke'],
     },
+    { scopes: ['credentials:read'], left: ['credential.read'] },
+    {
+      scopes: ['credentials:write'],
+      left: [
+        'credential.read',
+        'credential.create',
+        'credential.update',
+        'credential.delete',
+        'credential.bind',
+        'credential.rotate',
+      ],
+    },
+    { scopes: ['vault_keys:write'], left: ['vault_key.read', 'vault_key.rotate'] },
     { scopes: ['workers:write'], left: ['worker.act'] },
     { scopes: ['audit:read'], left: ['audit.read'] },
     { scopes: ['triggers:write'], left: [] },

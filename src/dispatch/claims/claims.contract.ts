@@ -13,6 +13,8 @@ const Job = z.object({
   /** The state of the session that it goes on with, as a worker left it. */
   snapshot: freeObject().optional(),
   event_id: z.string(),
+  /** Texts by name, or several under a name (worker-protocol.md A12). */
+  secrets: freeObject(),
   attempt: z.int(),
   thread_id: z.string(),
   parent_run_id: z.string().nullable(),

@@ -6,12 +6,13 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { violatedConstraint } from '../../platform/db/database-errors.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Replica } from '../../platform/replica/replica.ts';
-import { RunMoves, type Job } from '../../runs/index.ts';
+import { RunMoves, type Claimant, type ClaimResult, type End, type Job } from '../../runs/index.ts';
+import { SecretSupplies, type Secrets, type SuppliedRun, type Supply } from '../../vault/index.ts';
 import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
 import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
-import { unreadableJob } from './job.policy.ts';
+import { unreadableJob, unreadableSecrets } from './job.policy.ts';
 
 type Assignment = Out<typeof claimRun>;
 
@@ -37,6 +38,12 @@ interface Asking {
   readonly agentKey: string;
 }
 
+/** A run that was claimed, and what goes out with it, still sealed. */
+interface Taken {
+  readonly job: Job;
+  readonly supply: Supply;
+}
+
 /**
  * Answers claims. Ten thousand idle workers ask all the time, so an empty answer is remembered for two seconds and the
  * next claims cost no statement. A worker that claims while it holds a run has lost that run, and only the rows know: so
@@ -55,6 +62,7 @@ export class Claims {
 
   constructor(
     @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(SecretSupplies) private readonly supplies: SecretSupplies,
     @Inject(Losses) private readonly losses: Losses,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Fleet) private readonly fleet: Fleet,
@@ -83,14 +91,14 @@ export class Claims {
     const claimant = { workerId, holds, slots, agentKey };
     const asked = this.takeReadable(ctx, claimant).finally(() => this.asking.delete(workerKey));
     this.noteLook(agentKey, asked);
-    const job = await asked;
-    this.remember(workerKey, job === undefined && holds.length === 0);
-    if (!job) {
+    const taken = await asked;
+    this.remember(workerKey, taken === undefined && holds.length === 0);
+    if (!taken) {
       this.channels.noteFree(accountId, workerId);
       return NOTHING;
     }
     if (holds.length + 1 >= slots) this.channels.noteBusy(accountId, workerId);
-    return { job: toJob(job) };
+    return { job: toJob(taken.job, taken.secrets) };
   }
 
   /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
@@ -119,27 +127,48 @@ export class Claims {
     else this.free.clear(); // learned again by their next claims
   }
 
-  /** A job that would end the worker’s process ends here instead, and the next one is taken. */
-  private async takeReadable(ctx: OpContext, claimant: Asking): Promise<Job | undefined> {
+  /** A job that would end the worker’s process ends here instead, as does one whose secrets may not go out; the next one is taken. */
+  private async takeReadable(
+    ctx: OpContext,
+    claimant: Asking,
+  ): Promise<{ readonly job: Job; readonly secrets: Secrets } | undefined> {
     const { accountId } = ctx.actor;
     for (let refused = 0; refused < REFUSALS; refused += 1) {
-      const job = await this.take(ctx, claimant);
-      const reason = job && unreadableJob(job, this.config.jsonDepthLimit);
-      if (!job || reason === undefined) return job;
-      const end = { code: 'end.job_refused', error: `job_refused: ${reason}` } as const;
-      await ctx.briefly((inner) => this.moves.end(inner, { accountId, runId: job.id, from: ['claimed'] }, end));
+      const taken = await this.take(ctx, claimant);
+      if (!taken) return undefined;
+      const ready = this.makeReady(accountId, claimant, taken);
+      if ('secrets' in ready) return ready;
+      const run = { accountId, runId: taken.job.id, from: ['claimed'] as const };
+      await ctx.briefly((inner) => this.moves.end(inner, run, ready.end));
     }
     return undefined;
   }
 
+  private makeReady(
+    accountId: string,
+    { workerId }: Asking,
+    { job, supply }: Taken,
+  ): { readonly job: Job; readonly secrets: Secrets } | { readonly end: End } {
+    const opened = this.supplies.open(accountId, suppliedRun(job, workerId), supply);
+    if ('refusal' in opened) {
+      const { reason, detail } = opened.refusal;
+      return { end: { code: 'end.credential_disabled', error: `credential_disabled: ${reason}`, detail } };
+    }
+    const { secrets } = opened;
+    const reason = unreadableJob(job, this.config.jsonDepthLimit) ?? unreadableSecrets(secrets);
+    if (reason !== undefined) return { end: { code: 'end.job_refused', error: `job_refused: ${reason}` } };
+    return { job, secrets };
+  }
+
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */
-  private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Job | undefined> {
-    const { id: agentId, accountId } = ctx.actor;
+  private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Taken | undefined> {
+    const { id: agentId, accountId, agentHandle = agentId } = ctx.actor;
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {
-        const { job, lost, isRegistered, isIdle } = await ctx.briefly(
-          (inner) => this.moves.claim(inner, { agentId, workerId, slots, holds }),
+        const asked = { agentId, agentHandle, workerId, slots, holds };
+        const { job, supply, lost, isRegistered, isIdle } = await ctx.briefly(
+          (inner) => this.claimSupplied(inner, asked),
           'perhaps',
         );
         if (!isRegistered) throw WorkerNotRegistered();
@@ -154,16 +183,27 @@ export class Claims {
         if (isIdle && lost.length === 0) {
           this.idle.note(agentKey, generation, this.clock.monotonicMs() + BELIEVED_MS);
         }
-        return job;
+        return job && { job, supply };
       } catch (error) {
         if (violatedConstraint(error) !== 'run_slot') throw error;
         if (attempt >= TRIES) return undefined; // another replica is answering the same worker
       }
     }
   }
+
+  /** Claims, and notes in the same transaction what goes out with the run. */
+  private async claimSupplied(ctx: OpContext, asked: Claimant): Promise<ClaimResult & { readonly supply: Supply }> {
+    const claim = await this.moves.claim(ctx, asked);
+    if (!claim.job || !claim.hasSecrets) return { ...claim, supply: [] };
+    return { ...claim, supply: await this.supplies.handOut(ctx, suppliedRun(claim.job, asked.workerId)) };
+  }
 }
 
-function toJob(job: Job): NonNullable<Assignment['job']> {
+function suppliedRun({ id: runId, agent_id: agentId, attempt }: Job, workerId: string): SuppliedRun {
+  return { runId, agentId, attempt, workerId };
+}
+
+function toJob(job: Job, secrets: Secrets): NonNullable<Assignment['job']> {
   const { id, agent_id, input, event_id, attempt, thread_id, parent_run_id, request_id, traceparent } = job;
   const deadline = wireTime(job.deadline);
   const origin = { kind: job.origin_kind, id: job.origin_id };
@@ -173,6 +213,7 @@ function toJob(job: Job): NonNullable<Assignment['job']> {
     input,
     ...(job.prior_snapshot === null ? {} : { snapshot: job.prior_snapshot }),
     event_id,
+    secrets,
     attempt,
     thread_id,
     parent_run_id,

@@ -1,11 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { unreadableJob } from './job.policy.ts';
+import { unreadableJob, unreadableSecrets } from './job.policy.ts';
 
 function nested(levels: number): unknown {
   let value: unknown = 'bottom';
   for (let level = 0; level < levels; level += 1) value = level % 2 === 0 ? [value] : { in: value };
   return value;
 }
+
+it.each([[{ key: 'x\ud800' }], [{ key: { 'a\udfff': 'x' } }], [{ key: { a: '\ud800' } }], [{ key: 'a\0b' }]])(
+  'A11: no worker can read a job with the secrets %j, and the reason does not tell them',
+  (secrets) => {
+    expect(unreadableSecrets(secrets)).toBe('a secret holds what no environment takes');
+  },
+);
 
 describe('trap 24: what no worker can read', () => {
   it.each([

@@ -20,3 +20,9 @@ function unreadable(name: string, value: unknown, deepest: number): string | und
   if (depth > deepest) return `the ${name} is nested deeper than ${deepest} levels`;
   return hasLoneSurrogate ? `the ${name} holds one half of a surrogate pair alone` : undefined;
 }
+
+/** Why no worker could take these secrets, without any of them. The vault stores no such values: this stands behind it. */
+export function unreadableSecrets(secrets: object): string | undefined {
+  const { hasLoneSurrogate, hasNul } = scanJson(Buffer.from(JSON.stringify(secrets)));
+  return hasLoneSurrogate || hasNul ? 'a secret holds what no environment takes' : undefined;
+}

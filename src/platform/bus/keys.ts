@@ -7,7 +7,8 @@ export const POKE_CHANNEL = 'signalbox_poke';
  * terminal (`accountKey`). `run.cancelled`: a worker should hear of a cancel (`accountKey`). `credentials.changed`: caches of
  * credentials and grants are out of date (no id). `channel.opened`: a worker's channel was opened elsewhere (`accountKey`).
  * `approval.changed`: an approval was asked for, decided, or is over (`accountKey`).
- * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`).
+ * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`). `secrets.handed_out`: an agent's worker got
+ * secrets (`accountKey` of the agent).
  */
 export type PokeTopic =
   | 'agent.work'
@@ -18,6 +19,7 @@ export type PokeTopic =
   | 'channel.opened'
   | 'worker.told'
   | 'approval.changed'
+  | 'secrets.handed_out'
   | 'replica.joined'
   | 'outbox.filled';
 

@@ -114,6 +114,12 @@ export const SETTINGS = {
     z.string().min(1).optional(),
     'The key ring as JSON {"active", "keys": {id: base64 of 32 bytes}}; absent: keys.json in the data directory.',
   ),
+  handedOutKeptHours: setting(
+    'SIGNALBOX_HANDED_OUT_KEPT_HOURS',
+    hours(0.0001, 8_760),
+    '24',
+    'How long after the end of a run its secrets are still masked in what is said of it; replaced values are kept sealed for that.',
+  ),
   trustedProxies: setting(
     'SIGNALBOX_TRUSTED_PROXIES',
     addresses,

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -66,12 +66,58 @@ describe('a key ring', () => {
   });
 });
 
+describe('a signature of a key ring', () => {
+  it('is the same for the same text and key, and proves no other text, key or bytes', () => {
+    const keys = { one: key(), two: key() };
+    const ring = ringOf(keys, 'one');
+    const signature = ring.sign('said');
+    expect(ringOf(keys, 'two').sign('said', 'one')).toEqual(signature);
+    expect(ringOf(keys, 'two').hasSigned('said', signature)).toBe(true);
+    const bent = Buffer.from(signature.bytes);
+    bent.writeUInt8(bent.readUInt8(0) ^ 1);
+    for (const [text, forged] of [
+      ['said otherwise', signature],
+      ['said', { ...signature, keyId: 'two' }],
+      ['said', { ...signature, keyId: 'none' }],
+      ['said', { ...signature, bytes: bent }],
+      ['said', { ...signature, bytes: signature.bytes.subarray(1) }],
+      ['said', { ...signature, bytes: Buffer.alloc(0) }],
+    ] as const)
+      expect(ring.hasSigned(text, forged)).toBe(false);
+  });
+
+  it('is made with another key than the one that seals', () => {
+    const secret = key();
+    const bare = createHmac('sha256', Buffer.from(secret, 'base64')).update('said').digest();
+    expect(ringOf({ one: secret }, 'one').sign('said').bytes.equals(bare)).toBe(false);
+  });
+});
+
 describe('the file of a key ring', () => {
   it('is made once, and its owner alone can read it', () => {
     const file = path.join(directory, 'made.json');
     const sealed = KeyRing.load(file, true).seal('kept', 'row');
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
     expect(KeyRing.load(file, true).open(sealed, 'row')).toBe('kept');
+  });
+
+  it('takes a further key, whole or not at all, which seals once it is used and in the next start', () => {
+    const file = path.join(directory, 'further.json');
+    const ring = KeyRing.load(file, true);
+    const sealed = ring.seal('kept', 'row');
+    const before = ring.active;
+    const id = ring.create();
+    expect([ring.active, KeyRing.load(file, false).wanted, KeyRing.load(file, false).has(id)]).toEqual([
+      before,
+      before,
+      true,
+    ]);
+    ring.use(id);
+    ring.keepChoice();
+    expect(ring.seal('x', 'row').keyId).toBe(id);
+    const next = KeyRing.load(file, false);
+    expect([next.wanted, next.open(sealed, 'row'), fs.statSync(file).mode & 0o777]).toEqual([id, 'kept', 0o600]);
+    expect(fs.readdirSync(directory).filter((name) => name.endsWith('.new'))).toEqual([]);
   });
 
   it('U-64: is not made anew over values that its keys opened', () => {

@@ -17,6 +17,8 @@ export const ID_PREFIXES = {
   replica: 'rep',
   workerAction: 'act',
   approval: 'apr',
+  credential: 'cred',
+  keyRotation: 'rot',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

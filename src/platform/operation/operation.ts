@@ -13,7 +13,9 @@ import type { Output, Returned } from './output.ts';
 export type Capability = `${string}.${string}`;
 
 /** What a capability is asked about: ids by kind, as the caller named them. Empty means "the actor's own account". */
-export type Scope = Readonly<Partial<Record<'agent' | 'run' | 'worker' | 'api_key' | 'approval', string>>>;
+export type Scope = Readonly<
+  Partial<Record<'agent' | 'run' | 'worker' | 'api_key' | 'approval' | 'credential', string>>
+>;
 
 export interface Anyone {
   readonly anyoneBecause: string;

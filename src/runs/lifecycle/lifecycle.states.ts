@@ -43,4 +43,5 @@ export type EndCode =
   | 'end.unreachable'
   | 'end.queue_ttl'
   | 'end.run_limit'
+  | 'end.credential_disabled'
   | 'end.job_refused';

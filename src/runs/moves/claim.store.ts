@@ -32,6 +32,8 @@ export interface ClaimResult {
   readonly isRegistered: boolean;
   /** Nothing was queued for anybody. What waits for others, or for its time, is no idleness. */
   readonly isIdle: boolean;
+  /** Something is bound to the agent of the job, so secrets go out with it. */
+  readonly hasSecrets: boolean;
   /** The agent or its account limits how many runs may be out: nothing was taken, the claim must be made under the limits' locks. */
   readonly isLimited: boolean;
 }
@@ -72,8 +74,8 @@ const IS_WITHIN_LIMITS = `
 function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; readonly isLocked: boolean }): string {
   const slot = hasOneSlot
     ? '0'
-    : '(SELECT min(slot) FROM generate_series(0, $7::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
-  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($8::text[])';
+    : '(SELECT min(slot) FROM generate_series(0, $8::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
+  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($9::text[])';
   return `
   WITH asking AS MATERIALIZED (
     SELECT coalesce(terms.queue_state, 'open') AS queue_state, terms.max_concurrent_runs, terms.run_limit_seconds, limits.concurrent_runs,
@@ -105,6 +107,8 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
          taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
          ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
          taken.id IS NULL AND NOT EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status = 'queued') AS is_idle,
+         CASE WHEN taken.id IS NULL THEN false ELSE EXISTS (
+           SELECT FROM agent_binding WHERE account_id = $1 AND agent_ref IN ($2, $7)) END AS has_secrets,
          (SELECT json_agg(json_build_object('id', id, 'status', status, 'attempt', attempt)) FROM held WHERE NOT is_named) AS lost
     FROM asking LEFT JOIN taken ON true`;
 }
@@ -121,6 +125,7 @@ type ClaimRow = { readonly [Column in keyof Job]: Job[Column] | null } & {
   readonly is_registered: boolean;
   readonly is_limited: boolean;
   readonly is_idle: boolean;
+  readonly has_secrets: boolean;
 };
 
 /** The row is there in any case, for what it says of the agent; its job only when one was taken. */
@@ -130,6 +135,8 @@ function hasJob(row: { readonly id: string | null }): row is Job {
 
 export interface Claimant {
   readonly agentId: string;
+  /** Its other name: bindings may use either. */
+  readonly agentHandle: string;
   readonly workerId: string;
   readonly slots: number;
   readonly holds: readonly string[];
@@ -151,15 +158,23 @@ export async function claimRow(ctx: OpContext, claimant: Claimant, terms: ClaimT
 
 async function claimOnce(
   ctx: OpContext,
-  { agentId, workerId, slots, holds }: Claimant,
+  { agentId, agentHandle, workerId, slots, holds }: Claimant,
   { failedOfferSeconds, presenceWindowSeconds, runLimitSeconds }: ClaimTerms,
   isLocked: boolean,
 ): Promise<ClaimResult> {
   const hasOneSlot = slots === 1 && holds.length === 0;
   const text = CLAIMS[Number(hasOneSlot)]?.[Number(isLocked)] ?? '';
-  const asking = [ctx.actor.accountId, agentId, workerId, failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
+  const terms = [failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
+  const asking = [ctx.actor.accountId, agentId, workerId, ...terms, agentHandle];
   const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
   invariant(row, 'a claim always has an answer');
-  const { lost, is_registered: isRegistered, is_limited: isLimited, is_idle: isIdle, ...job } = row;
-  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited, isIdle };
+  const {
+    lost,
+    is_registered: isRegistered,
+    is_limited: isLimited,
+    is_idle: isIdle,
+    has_secrets: hasSecrets,
+    ...job
+  } = row;
+  return { job: hasJob(job) ? job : undefined, lost: lost ?? [], isRegistered, isLimited, isIdle, hasSecrets };
 }

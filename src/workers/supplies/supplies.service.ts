@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isJsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { SecretSupplies } from '../../vault/index.ts';
 import { Presence } from '../presence/presence.service.ts';
 import {
   NotConnected,
@@ -22,12 +23,14 @@ const MODEL_NAME_LENGTH = 200;
 /** What workers ask for beside work, and what they tell about it. Each question is a sign of life too. */
 @Injectable()
 export class Supplies {
-  constructor(@Inject(Presence) private readonly presence: Presence) {}
+  constructor(
+    @Inject(Presence) private readonly presence: Presence,
+    @Inject(SecretSupplies) private readonly vault: SecretSupplies,
+  ) {}
 
-  /** There is no vault yet, so there is nothing to hand out. */
   async secrets(ctx: OpContext, asking: Asking): Promise<Out<typeof requestSecrets>> {
     this.note(ctx, asking);
-    return { secrets: {} };
+    return { secrets: { ...(await this.vault.onDemand(ctx, asking.worker_id)) } };
   }
 
   /** The smallest bundle that the SDK takes. Jobs carry no version, so no worker restarts over it. */

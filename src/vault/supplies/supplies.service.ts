@@ -1,0 +1,109 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RunTokens } from '../../identity/index.ts';
+import { Bus } from '../../platform/bus/bus.ts';
+import { accountKey } from '../../platform/bus/keys.ts';
+import { KEY_RING, type KeyRing } from '../../platform/crypto/key-ring.ts';
+import { Log, describeError } from '../../platform/log/log.ts';
+import type { OpContext } from '../../platform/operation/operation.ts';
+import { RUN_TOKEN_NAME } from '../credentials/value.policy.ts';
+import { valueBinding } from '../credentials/credentials.store.ts';
+import { secretsOf, takesMaps, type Secrets } from './secrets.policy.ts';
+import { handOutRows, pullRows, type Recipient, type SuppliedRow } from './supplies.store.ts';
+
+/** A run as it is handed to a worker. */
+export interface SuppliedRun extends Recipient {
+  readonly runId: string;
+  readonly attempt: number;
+}
+
+/** What goes out with a run, still sealed. */
+export type Supply = readonly SuppliedRow[];
+
+/** Why a run cannot have what is bound to its agent. */
+export interface SupplyRefusal {
+  /** For the run's error, after the code. */
+  readonly reason: string;
+  readonly detail: { readonly credential_id: string; readonly name: string; readonly why: 'disabled' | 'unopenable' };
+}
+
+const log = new Log('vault');
+
+/**
+ * Hands secrets to workers: with each job what is bound to its agent, on demand what is bound so. A claim takes what is in force
+ * then, a run that is claimed again too; what a worker was given before nobody can take back.
+ */
+@Injectable()
+export class SecretSupplies {
+  constructor(
+    @Inject(KEY_RING) private readonly keyRing: KeyRing,
+    @Inject(RunTokens) private readonly tokens: RunTokens,
+    @Inject(Bus) private readonly bus: Bus,
+  ) {}
+
+  /** In the transaction of the claim, and only where something is bound. Opens nothing yet. */
+  async handOut(ctx: OpContext, run: SuppliedRun): Promise<Supply> {
+    const rows = await handOutRows(ctx, run);
+    if (rows.length === 0 || rows.some(isDisabled)) return rows;
+    const { runId, agentId, workerId, attempt } = run;
+    this.onRecord(ctx, ['run', runId], rows, { agent_id: agentId, worker_id: workerId, attempt });
+    if (attempt > 1) this.tell(ctx, agentId); // whoever looks for the values of this run knows those of the first attempt only
+    return rows;
+  }
+
+  /** The secrets of a job, its run token among them; after the transaction, because opening takes a while. */
+  open(accountId: string, run: SuppliedRun, supply: Supply): { secrets: Secrets } | { refusal: SupplyRefusal } {
+    const disabled = supply.find(isDisabled);
+    if (disabled) return { refusal: refusal(disabled, 'disabled') };
+    const values = supply.map((row) => ({ row, value: this.openRow(accountId, row) }));
+    const opened = values.flatMap(({ row: { name }, value }) => (value === undefined ? [] : [{ name, value }]));
+    const unopened = values.find(({ value }) => value === undefined);
+    if (unopened) return { refusal: refusal(unopened.row, 'unopenable') };
+    const token = this.tokens.issue({ accountId, ...run });
+    return { secrets: { ...secretsOf(opened, takesMaps(versionIn(supply))), [RUN_TOKEN_NAME]: token } };
+  }
+
+  /** What a worker gets outside of a run. What cannot be opened, or is disabled, is not among it. */
+  async onDemand(ctx: OpContext, workerId: string): Promise<Secrets> {
+    const { accountId, id: agentId } = ctx.actor;
+    const rows = (await pullRows(ctx, { agentId, workerId })).filter((row) => !isDisabled(row));
+    if (rows.length === 0) return {};
+    this.onRecord(ctx, ['agent', agentId], rows, { worker_id: workerId });
+    this.tell(ctx, agentId);
+    const values = rows.flatMap((row) => {
+      const value = this.openRow(accountId, row);
+      return value === undefined ? [] : [{ name: row.name, value }];
+    });
+    return secretsOf(values, takesMaps(versionIn(rows)));
+  }
+
+  private openRow(accountId: string, { id, version, sealed, sealed_key_id: keyId }: SuppliedRow): string | undefined {
+    try {
+      return this.keyRing.open({ keyId, bytes: sealed }, valueBinding(accountId, id, version));
+    } catch (error) {
+      log.error('a credential cannot be opened', { credential_id: id, key_id: keyId, error: describeError(error) });
+      return undefined;
+    }
+  }
+
+  private onRecord(ctx: OpContext, target: readonly [string, string], rows: Supply, detail: object): void {
+    const credentials = rows.map(({ id, name, version }) => ({ id, name, version }));
+    ctx.record({ action: 'credential.hand_out', target, outcome: 'done', detail: { ...detail, credentials } });
+  }
+
+  private tell(ctx: OpContext, agentId: string): void {
+    ctx.afterCommit(() => this.bus.poke('secrets.handed_out', accountKey(ctx.actor.accountId, agentId)));
+  }
+}
+
+function isDisabled({ status }: SuppliedRow): boolean {
+  return status === 'disabled';
+}
+
+function versionIn(supply: Supply): string | null {
+  return supply[0]?.sdk_version ?? null;
+}
+
+function refusal({ id, name }: SuppliedRow, why: SupplyRefusal['detail']['why']): SupplyRefusal {
+  const reason = why === 'disabled' ? `${name} is disabled` : `the value of ${name} cannot be opened`;
+  return { reason, detail: { credential_id: id, name, why } };
+}

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { BindingsController } from './bindings/bindings.controller.ts';
+import { CredentialBindings } from './bindings/bindings.service.ts';
+import { CredentialsController } from './credentials/credentials.controller.ts';
+import { StoredCredentials } from './credentials/credentials.service.ts';
+import { HandedOut } from './supplies/handed-out.service.ts';
+import { HandedOutSweep } from './supplies/handed-out.sweep.ts';
+import { SecretSupplies } from './supplies/supplies.service.ts';
+
+/** What it may hold. */
+@Module({
+  controllers: [CredentialsController, BindingsController],
+  providers: [StoredCredentials, CredentialBindings, SecretSupplies, HandedOut, HandedOutSweep],
+  exports: [SecretSupplies, HandedOut],
+})
+export class VaultModule {}
