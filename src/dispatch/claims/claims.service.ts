@@ -162,7 +162,7 @@ export class Claims {
 
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */
   private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Taken | undefined> {
-    const { id: agentId, accountId, agentHandle = agentId } = ctx.actor;
+    const { id: agentId, accountId, agentHandle } = ctx.actor;
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {

@@ -136,7 +136,7 @@ function hasJob(row: { readonly id: string | null }): row is Job {
 export interface Claimant {
   readonly agentId: string;
   /** Its other name: bindings may use either. */
-  readonly agentHandle: string;
+  readonly agentHandle: string | undefined;
   readonly workerId: string;
   readonly slots: number;
   readonly holds: readonly string[];
@@ -165,7 +165,7 @@ async function claimOnce(
   const hasOneSlot = slots === 1 && holds.length === 0;
   const text = CLAIMS[Number(hasOneSlot)]?.[Number(isLocked)] ?? '';
   const terms = [failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
-  const asking = [ctx.actor.accountId, agentId, workerId, ...terms, agentHandle];
+  const asking = [ctx.actor.accountId, agentId, workerId, ...terms, agentHandle ?? agentId];
   const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
   invariant(row, 'a claim always has an answer');
   const {
