@@ -122,6 +122,7 @@ describe('a claim', () => {
       run_id: run.run_id,
       agent_id: run.agent_id,
       input: { a: { b: [1] } },
+      secrets: { AGENTOPS_MCP_TOKEN: expect.stringMatching(/^srt_/) },
       event_id: run.event_id,
       attempt: 1,
       thread_id: run.thread_id,
