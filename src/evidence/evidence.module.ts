@@ -6,6 +6,8 @@ import { ArtifactsController } from './artifacts/artifacts.controller.ts';
 import { Artifacts } from './artifacts/artifacts.service.ts';
 import { WritingController } from './artifacts/writing.controller.ts';
 import { ArtifactWriting } from './artifacts/writing.service.ts';
+import { CompletenessController } from './completeness/completeness.controller.ts';
+import { CompletenessAccount } from './completeness/completeness.service.ts';
 import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
 import { EventIntake } from './events/intake.service.ts';
@@ -26,9 +28,21 @@ import { RunStreams } from './stream/stream.service.ts';
     ArtifactsController,
     WritingController,
     LateController,
+    CompletenessController,
     StreamController,
   ],
-  providers: [EventIntake, Patience, Merging, RunEvents, Spans, Artifacts, ArtifactWriting, LateRecords, RunStreams],
+  providers: [
+    EventIntake,
+    Patience,
+    Merging,
+    RunEvents,
+    Spans,
+    Artifacts,
+    ArtifactWriting,
+    LateRecords,
+    CompletenessAccount,
+    RunStreams,
+  ],
   exports: [RunStreams],
 })
 export class EvidenceModule {}

@@ -39,6 +39,7 @@ import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
 import { approvalSamples } from './samples/approvals.ts';
 import { runSamples } from './samples/runs.ts';
+import { readingSamples } from './samples/reading.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
 import { vaultSamples } from './samples/vault.ts';
 
@@ -263,4 +264,5 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   ...approvalSamples,
   ...runSamples,
   ...vaultSamples,
+  ...readingSamples,
 ]);

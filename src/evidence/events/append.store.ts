@@ -1,5 +1,7 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { BatchColumns } from './batch.policy.ts';
+import type { Tally } from './tally.policy.ts';
+import { tallyValues, tallying } from './tally.store.ts';
 
 type Sql = Pick<OpContext, 'actor' | 'sql'>;
 
@@ -20,6 +22,7 @@ export interface Appended {
   readonly at: Date;
   /** Where the run's evidence is. */
   readonly day: string;
+  readonly attempt: number;
   /** Null: all of them were new. Otherwise the places of those that were; the caller then keeps none of it. */
   readonly fresh: readonly number[] | null;
   /** Where the run's usage comes from now. */
@@ -95,8 +98,11 @@ const artifacts = (parameter: string): string => `
     SELECT $1, $2, held.day, id, name, "mimeType", content, bytes, "isCut"
       FROM held, json_to_recordset(${parameter}::json) AS made (id text, name text, "mimeType" text, content text, bytes int, "isCut" boolean))`;
 
+const TALLIED = `
+  tallied AS (${tallying({ from: 'FROM held', day: 'held.day', attempt: 'held.attempt', batch: '$6', stored: '$7::int', first: 16 })})`;
+
 /**
- * A whole batch in one statement: numbers, events, spans, artifacts, and what the run shows of them while it goes on.
+ * A whole batch in one statement: numbers, events, spans, artifacts, counts, and what the run shows of them while it goes on.
  *
  * If an event was there already, the caller rolls back and sends the batch again without the repeats: so a repeat changes
  * nothing at all, and the usual case pays nothing for it.
@@ -105,12 +111,13 @@ function statement(hasSpans: boolean, hasArtifacts: boolean): string {
   const parts = [
     HELD,
     LOGGED,
-    ...(hasSpans ? [spans('$16')] : []),
-    ...(hasArtifacts ? [artifacts(hasSpans ? '$17' : '$16')] : []),
+    TALLIED,
+    ...(hasSpans ? [spans('$22')] : []),
+    ...(hasArtifacts ? [artifacts(hasSpans ? '$23' : '$22')] : []),
   ];
   return `
   WITH ${parts.join(',')}
-  SELECT base::float8 AS base, now() AS at, day::text AS day, usage_source,
+  SELECT base::float8 AS base, now() AS at, day::text AS day, attempt, usage_source,
          CASE WHEN (SELECT count(*) FROM logged) < $7 THEN ARRAY(SELECT (seq - base)::int FROM logged ORDER BY seq) END AS fresh
     FROM held`;
 }
@@ -123,7 +130,12 @@ const STATEMENTS = {
 };
 
 /** Undefined when the sender does not hold the run. */
-export async function appendBatch(ctx: Sql, sender: Sender, batch: BatchColumns): Promise<Appended | undefined> {
+export async function appendBatch(
+  ctx: Sql,
+  sender: Sender,
+  batch: BatchColumns,
+  tally: Tally,
+): Promise<Appended | undefined> {
   const { runId, agentId, workerId, attempt, streamSeq } = sender;
   const { count, toolCalls, total, output, lines, types, identities, marks } = batch;
   const optional = [batch.spans, batch.artifacts].filter((rows) => rows !== null);
@@ -139,6 +151,7 @@ export async function appendBatch(ctx: Sql, sender: Sender, batch: BatchColumns)
     ...[ctx.actor.accountId, runId, agentId, workerId, attempt, streamSeq],
     ...[count, toolCalls, total, output, output === null ? null : Buffer.byteLength(output)],
     ...[lines, types, identities, marks],
+    ...tallyValues(tally),
     ...optional,
   ]);
   return row;

@@ -20,6 +20,8 @@ export interface ReadyEvent {
   readonly altered: readonly string[];
   readonly truncated: readonly Truncation[];
   readonly artifacts: readonly NewArtifact[];
+  /** The worker's own, as it wrote it. */
+  readonly timestamp: unknown;
   readonly edge: Edge | undefined;
   /** A running total. */
   readonly total: Usage | undefined;
@@ -78,6 +80,7 @@ export function prepareEvent(
     altered: tooDeep.length > 0 ? [...altered, ...tooDeep] : altered,
     truncated,
     artifacts,
+    timestamp: event['timestamp'] ?? undefined,
     edge,
     total,
     output: tooDeep.length > 0 && whole !== undefined ? JSON.stringify(event['payload']) : whole,

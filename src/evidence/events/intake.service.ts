@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
+import { OutcomeUnknown } from '../../platform/db/transaction.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { invalid, invariant } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
@@ -12,7 +13,15 @@ import { RunNotFound, factsOfHolder, toMessage, type Lateness, whyLate } from '.
 import { Presence } from '../../workers/index.ts';
 import { keepSumOfSpans } from '../usage/usage.store.ts';
 import { appendBatch, type Appended, type Sender } from './append.store.ts';
-import { columnsOf, identityOf, prepareBatch, prepareEvent, type ReadyBatch, type ReadyEvent } from './batch.policy.ts';
+import {
+  columnsOf,
+  identityOf,
+  prepareBatch,
+  prepareEvent,
+  type ReadyBatch,
+  type ReadyEvent,
+  type Refusal,
+} from './batch.policy.ts';
 import { countKinds } from './counts.policy.ts';
 import type { addMessage, ingestEvents, takeEvents } from './events.contract.ts';
 import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
@@ -20,6 +29,8 @@ import { keepLateEvents } from './late.store.ts';
 import { eventByIdentity } from './log.store.ts';
 import { Merging } from './merging.service.ts';
 import { Patience } from './patience.service.ts';
+import { tallyOf } from './tally.policy.ts';
+import { keepTally } from './tally.store.ts';
 
 const MOST_EVENTS = 1_000;
 /** Between two looks the run may have changed hands; more often than this in a row it does not. */
@@ -29,6 +40,9 @@ type Kind = 'event' | 'message';
 interface KindOfBatch {
   readonly kind: Kind;
   readonly events: readonly ReadyEvent[];
+  readonly refused: readonly Refusal[];
+  /** Events of the batch that were known, and are not in `events`. */
+  readonly duplicates: number;
 }
 
 /** What became of the events of a batch. */
@@ -76,8 +90,16 @@ export class EventIntake {
       attempt: attempt ?? null,
       streamSeq: ctx.frame?.seq ?? null,
     };
-    const { events: ready } = this.prepare(ctx, events);
-    await this.patience.throughOutage(sizeOf(ready), () => this.keep(ctx, sender, ready));
+    const batch = this.prepare(ctx, events);
+    let isUncertain = false;
+    await this.patience.throughOutage(sizeOf(batch.events), async () => {
+      try {
+        await this.keep(ctx, sender, batch, { isUncertain });
+      } catch (error) {
+        isUncertain ||= error instanceof OutcomeUnknown;
+        throw error;
+      }
+    });
   }
 
   async ingest(
@@ -87,7 +109,7 @@ export class EventIntake {
     if (events.length > MOST_EVENTS)
       throw TooManyEvents({ message: `The batch holds ${events.length} events, and at most ${MOST_EVENTS} are taken` });
     const batch = this.prepare(ctx, events);
-    const { duplicates } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), batch.events);
+    const { duplicates } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), batch);
     const altered = batch.events.filter((event) => event.altered.length > 0).length;
     return { ...countKinds(batch.events), duplicate: duplicates, altered, refused: [...batch.refused] };
   }
@@ -98,7 +120,8 @@ export class EventIntake {
     const isNamed = typeof event['event_id'] === 'string' && typeof event['event_sequence'] === 'number';
     const identity = isNamed ? identityOf(event) : null; // two equal messages without a name are two messages
     const ready = { ...prepareEvent(event, alteredUnder(ctx.altered, []), this.preparation(ctx)), identity };
-    const { appended, late } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), [ready], 'message');
+    const batch = { events: [ready], refused: [] };
+    const { appended, late } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), batch, { kind: 'message' });
     if (late) throw late.why === 'after_end' ? RunTerminal() : RunStaleAttempt();
     invariant(appended, 'what is not late is kept');
     if (!appended.fresh)
@@ -136,29 +159,36 @@ export class EventIntake {
   private async keep(
     ctx: OpContext,
     sender: Sender,
-    events: readonly ReadyEvent[],
-    kind: Kind = 'event',
+    { events, refused }: ReadyBatch,
+    { kind = 'event', isUncertain = false }: { readonly kind?: Kind; readonly isUncertain?: boolean } = {},
   ): Promise<Taken> {
     let rest = events;
     for (;;) {
+      const duplicates = events.length - rest.length;
       try {
-        const batch = { events: rest, kind };
+        const batch = { events: rest, refused, duplicates, kind };
         const taken = await this.merging.share(ctx, { key: sender.runId, bytes: sizeOf(rest) }, (inner) =>
           this.keepNew(inner, sender, batch),
         );
-        return { ...taken, duplicates: events.length - rest.length };
+        return { ...taken, duplicates };
       } catch (error) {
         if (!(error instanceof Repeated)) throw error;
-        rest = error.fresh.flatMap((place) => rest[place - 1] ?? []);
-        if (rest.length === 0) return { appended: error.undone, late: undefined, duplicates: events.length };
+        const { fresh, undone } = error;
+        rest = fresh.flatMap((place) => rest[place - 1] ?? []);
+        if (rest.length > 0) continue;
+        if (isUncertain) return { appended: undone, late: undefined, duplicates: 0 }; // they are of the try before, whose answer was lost
+        const place = { runId: sender.runId, streamSeq: sender.streamSeq, stored: 0, ...undone };
+        await ctx.briefly((inner) => keepTally(inner, place, tallyOf([], refused, events.length)));
+        return { appended: undone, late: undefined, duplicates: events.length };
       }
     }
   }
 
   private async keepNew(ctx: OpContext, sender: Sender, batch: KindOfBatch): Promise<Omit<Taken, 'duplicates'>> {
     const columns = columnsOf(batch.events);
+    const tally = tallyOf(batch.events, batch.refused, batch.duplicates);
     for (let look = 0; look < LOOKS; look += 1) {
-      const appended = columns.count > 0 ? await appendBatch(ctx, sender, columns) : undefined;
+      const appended = columns.count > 0 ? await appendBatch(ctx, sender, columns, tally) : undefined;
       if (appended?.fresh) throw new Repeated(appended, appended.fresh);
       if (appended) {
         if (columns.hasSpanUsage && appended.usage_source !== 'total')
@@ -172,14 +202,25 @@ export class EventIntake {
     throw new Error('the run changes hands all the time');
   }
 
-  /** Undefined when the sender does hold the run by now. */
-  private async keepLate(ctx: OpContext, sender: Sender, { events, kind }: KindOfBatch): Promise<Lateness | undefined> {
+  /** Undefined when the sender does hold the run by now: then only what could not be stored is counted, if that is all. */
+  private async keepLate(
+    ctx: OpContext,
+    sender: Sender,
+    { events, refused, duplicates, kind }: KindOfBatch,
+  ): Promise<Lateness | undefined> {
     const run = await factsOfHolder(ctx, sender);
     if (run?.agent_id !== sender.agentId) throw RunNotFound();
     const late = whyLate(run, sender.workerId, sender.attempt);
-    if (!late || events.length === 0) return late;
+    if (!late && events.length > 0) return undefined;
+    if (events.length === 0 && refused.length === 0) return late;
+    const { day } = run;
     const ids = events.map(({ identity }) => this.lateId(identity, sender.workerId));
-    await keepLateEvents(ctx, sender, { day: run.day, ...late, kind, events, ids });
+    const kept =
+      late && events.length > 0 ? await keepLateEvents(ctx, sender, { day, ...late, kind, events, ids }) : [];
+    const attempt = late ? (late.attempt ?? 0) : run.attempt;
+    const streamSeq = attempt === 0 ? null : sender.streamSeq; // whoever never held the run has no stream of it
+    const tally = tallyOf(kept, refused, duplicates + events.length - kept.length);
+    await keepTally(ctx, { runId: sender.runId, day, attempt, streamSeq, stored: kept.length }, tally);
     return late;
   }
 

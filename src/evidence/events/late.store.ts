@@ -9,7 +9,7 @@ const KEEP = `
   INSERT INTO late_evidence (account_id, run_id, day, id, at, attempt, worker_id, kind, why, content)
   SELECT $1, $2, $3::date, id, now() + place * interval '1 microsecond', $4, $5, $6, $7, content::json
     FROM unnest($8::text[], string_to_array($9, E'\\n')) WITH ORDINALITY AS item (id, content, place)
-  ON CONFLICT (account_id, run_id, id, day) DO NOTHING`;
+  ON CONFLICT (account_id, run_id, id, day) DO NOTHING RETURNING id`;
 const KEEP_ARTIFACTS = `
   INSERT INTO artifact (account_id, run_id, day, id, name, mime_type, content, bytes, is_cut)
   SELECT $1, $2, $3::date, id, name, "mimeType", content, bytes, "isCut"
@@ -25,17 +25,29 @@ export interface LateBatch {
   readonly ids: readonly string[];
 }
 
-/** Keeps what changes nothing any more. */
+/** Keeps what changes nothing any more. Answers which of them were not known. */
 export async function keepLateEvents(
   { actor, sql }: Sql,
   { runId, workerId, streamSeq }: Sender,
   batch: LateBatch,
-): Promise<void> {
+): Promise<ReadyEvent[]> {
   const { day, attempt, why, kind, events, ids } = batch;
   const lines = events.map(({ text, altered, truncated }) => {
     return `{"event":${text},"altered":${JSON.stringify(altered)},"truncated":${JSON.stringify(truncated)},"stream_seq":${streamSeq}}`;
   });
-  await sql(KEEP, [actor.accountId, runId, day, attempt, workerId, kind, why, ids, lines.join('\n')]);
+  const kept = await sql<{ id: string }>(KEEP, [
+    actor.accountId,
+    runId,
+    day,
+    attempt,
+    workerId,
+    kind,
+    why,
+    ids,
+    lines.join('\n'),
+  ]);
   const artifacts = events.flatMap((event) => event.artifacts);
   if (artifacts.length > 0) await sql(KEEP_ARTIFACTS, [actor.accountId, runId, day, JSON.stringify(artifacts)]);
+  const fresh = new Set(kept.map(({ id }) => id));
+  return events.filter((_, index) => fresh.delete(ids[index] ?? ''));
 }

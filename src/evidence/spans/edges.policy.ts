@@ -123,7 +123,8 @@ function usableId(value: unknown): string | null {
   return typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= ID_BYTES ? value : null;
 }
 
-function timeOf(value: unknown): number | null {
+/** Milliseconds since 1970; null for what is no time, or nobody's. */
+export function timeOf(value: unknown): number | null {
   if (typeof value !== 'string' || value.length > 64) return null;
   const at = Date.parse(value);
   return at >= YEAR_1 && at <= YEAR_9999 ? at : null;

@@ -53,6 +53,7 @@ export const listSpans = operation({
   capability: 'run.read',
   scope: ({ run_id }) => ({ run: run_id }),
   ours: true,
+  packed: true,
   input: {
     path: z.object({ run_id: RunId }),
     query: z.object({

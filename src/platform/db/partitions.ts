@@ -3,7 +3,7 @@ import pg from 'pg';
 import { Sweeper, type Sweep, type SweepReport } from '../sweep/sweep.ts';
 import { DATABASE_URL } from './database.ts';
 
-const PARENTS = ['run_log', 'late_evidence', 'run_span', 'artifact', 'evidence_text'];
+const PARENTS = ['run_log', 'late_evidence', 'run_span', 'artifact', 'evidence_text', 'run_intake'];
 /** Days made ahead: an installation whose maintenance fails for a week still takes evidence. */
 const DAYS_AHEAD = 7;
 

@@ -14,6 +14,7 @@ import { OperationRunner, type Call } from '../operation/runner.ts';
 import { evidenceBody, strictBody } from './body.ts';
 import { FileAnswer, rangeOf } from './file-answer.ts';
 import { EventSink, LiveStream } from './live-stream.ts';
+import { packedJson, takesGzip } from './packed.ts';
 import { presentedBy } from './presented.ts';
 
 /** How long a reader may take to read its goodbye: a reset connection would swallow it. Those who do not read hold up nobody for longer. */
@@ -68,7 +69,9 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
   }
 
   /** Returns what Nest still has to send. */
-  private write({ output }: Operation, result: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+  private write(op: Operation, result: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    const { output } = op;
+    if (op.packed) return pack(result, request, reply);
     if (result instanceof LiveStream) return this.open(result, request, reply);
     if (result instanceof FileAnswer) return this.download(result, request, reply);
     if (!isSchema(output) && output.produces === 'html') {
@@ -120,6 +123,14 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     stream.attach(sink);
     return undefined;
   }
+}
+
+async function pack(result: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string | Buffer> {
+  const json = JSON.stringify(result);
+  void reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding');
+  const packed = takesGzip(request.headers['accept-encoding']) ? await packedJson(json) : undefined;
+  if (packed) void reply.header('content-encoding', 'gzip');
+  return packed ?? json;
 }
 
 /** Left to themselves, Fastify sends a string as text and null as nothing. */

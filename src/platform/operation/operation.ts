@@ -84,6 +84,8 @@ interface Declaration<Parts extends InputParts, Declared extends Output> {
   readonly faults: readonly FaultType[];
   /** Which limit the body is counted against while it is read; default `body`. */
   readonly bodyLimit?: 'body' | 'run' | 'frame' | 'artifact';
+  /** The answer may be large: it comes packed to callers who take gzip. */
+  readonly packed?: true;
   /** The body is evidence: what cannot be stored as sent is altered and marked, never refused (contract.md C13). */
   readonly evidence?: true;
   /** Comes in floods: it gets a part of what its account may use at once, and the account's other work goes beside it. */

@@ -8,7 +8,7 @@ import { missingSql } from '../../../prisma/offline/drift.ts';
 import { makePartitions } from '../../../src/platform/db/partitions.ts';
 import { createSuiteDatabase, type SuiteDatabase } from '../../support/suite-database.ts';
 
-const EVIDENCE = ['artifact', 'evidence_text', 'late_evidence', 'run_log', 'run_span'];
+const EVIDENCE = ['artifact', 'evidence_text', 'late_evidence', 'run_intake', 'run_log', 'run_span'];
 /** Yesterday, today and a week ahead. */
 const DAYS = 9;
 
