@@ -6,6 +6,8 @@ import { ArtifactsController } from './artifacts/artifacts.controller.ts';
 import { Artifacts } from './artifacts/artifacts.service.ts';
 import { WritingController } from './artifacts/writing.controller.ts';
 import { ArtifactWriting } from './artifacts/writing.service.ts';
+import { CompareController } from './compare/compare.controller.ts';
+import { RunComparisons } from './compare/compare.service.ts';
 import { CompletenessController } from './completeness/completeness.controller.ts';
 import { CompletenessAccount } from './completeness/completeness.service.ts';
 import { EventsController } from './events/events.controller.ts';
@@ -29,6 +31,7 @@ import { RunStreams } from './stream/stream.service.ts';
     WritingController,
     LateController,
     CompletenessController,
+    CompareController,
     StreamController,
   ],
   providers: [
@@ -41,6 +44,7 @@ import { RunStreams } from './stream/stream.service.ts';
     ArtifactWriting,
     LateRecords,
     CompletenessAccount,
+    RunComparisons,
     RunStreams,
   ],
   exports: [RunStreams],

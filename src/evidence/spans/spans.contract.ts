@@ -29,7 +29,7 @@ const skeleton = {
 };
 
 /** A span without its contents: what a timeline is drawn from. */
-const SpanSkeleton = z.object(skeleton).meta({ id: 'SpanSkeleton' });
+export const SpanSkeleton = z.object(skeleton).meta({ id: 'SpanSkeleton' });
 
 const SpanDetail = z
   .object({

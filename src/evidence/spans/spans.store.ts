@@ -23,7 +23,7 @@ export interface SpanRow {
 }
 
 /** A parent is looked up by itself, at most once a span of the page: a join would read all spans of the run for each page. */
-const SPAN = `
+export const SPAN = `
   SELECT span_id, parent_span_id, kind, name, status, attempt, first_seq::float8 AS first_seq, changed_seq::float8 AS changed_seq,
          start_seq::float8 AS start_seq, end_seq::float8 AS end_seq, started_at, ended_at, clock_skewed, child_run_id, usage, bytes,
          parent_span_id IS NOT NULL AND (

@@ -1,8 +1,20 @@
+import { compareRuns } from '../../../src/evidence/compare/compare.contract.ts';
 import { getCompleteness } from '../../../src/evidence/completeness/completeness.contract.ts';
+import type { Agent, Tenant } from '../../contract/tenant.ts';
 import { sample } from './sample.ts';
 
 export const readingSamples = [
   sample(getCompleteness, async (tenant) => ({
     path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
   })),
+  sample(compareRuns, async (tenant) => {
+    const agent = await tenant.agent();
+    return { path: { run_id: await endedRun(tenant, agent) }, query: { with: await endedRun(tenant, agent) } };
+  }),
 ];
+
+async function endedRun(tenant: Tenant, agent: Agent): Promise<string> {
+  const runId = await tenant.run(agent);
+  await tenant.ask('POST', `/api/v1/runs/${runId}/cancel`);
+  return runId;
+}
