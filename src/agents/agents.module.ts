@@ -6,10 +6,12 @@ import { AgentQueues } from './queue/queue.service.ts';
 import { InputChecks } from './registry/input-checks.service.ts';
 import { RegistryController } from './registry/registry.controller.ts';
 import { AgentRegistry } from './registry/registry.service.ts';
+import { WorkerConfigController } from './worker-config/worker-config.controller.ts';
+import { WorkerConfigs } from './worker-config/worker-config.service.ts';
 
 @Module({
-  controllers: [RegistryController, PolicyController, QueueController],
-  providers: [AgentRegistry, InputChecks, AgentPolicies, AgentQueues],
-  exports: [AgentRegistry],
+  controllers: [RegistryController, PolicyController, QueueController, WorkerConfigController],
+  providers: [AgentRegistry, InputChecks, AgentPolicies, AgentQueues, WorkerConfigs],
+  exports: [AgentRegistry, WorkerConfigs],
 })
 export class AgentsModule {}

@@ -17,6 +17,9 @@ import { ChannelSweep, DeadChannelSweep } from './channel/channel.sweep.ts';
 import { Pings } from './channel/pings.service.ts';
 import { UnackedSweep } from './channel/unacked.sweep.ts';
 import { ChannelRecords } from './channel/records.service.ts';
+import { WorkerConfigFramesController } from './config/config.controller.ts';
+import { WorkerConfigFrames } from './config/config.service.ts';
+import { WorkerConfigSweep } from './config/config.sweep.ts';
 import { FleetController } from './fleet/fleet.controller.ts';
 import { Fleet } from './fleet/fleet.service.ts';
 import { FleetSweep } from './fleet/fleet.sweep.ts';
@@ -37,6 +40,7 @@ import { Supplies } from './supplies/supplies.service.ts';
     ChannelController,
     ActionsController,
     WorkerApprovalsController,
+    WorkerConfigFramesController,
     SuppliesController,
   ],
   providers: [
@@ -57,6 +61,8 @@ import { Supplies } from './supplies/supplies.service.ts';
     ActionSweep,
     WorkerApprovals,
     WorkerApprovalSweep,
+    WorkerConfigFrames,
+    WorkerConfigSweep,
     Supplies,
   ],
   exports: [ClientManners, Presence, UnwrittenPresence, Channels, Fleet],

@@ -155,8 +155,6 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(actions.acknowledgeAction, fromWorker({ action_id: 'act_none', accepted: true })),
   sample(registration.reportRefusal, fromWorker({ code: 'unsupported_type', message: 'no such frame' })),
   sample(supplies.requestSecrets, fromWorker({})),
-  sample(supplies.requestConfig, fromWorker({})),
-  sample(supplies.acknowledgeConfig, fromWorker({ version: '', unsupported_ops: [] })),
   sample(supplies.reportModels, fromWorker({ base_url: 'https://models.test', models: ['small'] })),
   sample(supplies.requestGithubToken, unconnected),
   sample(supplies.requestAwsCredentials, unconnected),

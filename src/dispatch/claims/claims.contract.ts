@@ -23,6 +23,10 @@ const Job = z.object({
   traceparent: z.string().nullable(),
   /** When the run must have ended, over all attempts. */
   deadline: z.string(),
+  /** As the bundle has them (worker-protocol.md §13); absent where nothing was ever set. */
+  config_version: z.string().optional(),
+  skills_version: z.string().optional(),
+  action_rules_version: z.string().optional(),
 });
 
 /** The SDK registers again, and after three of these in a row its process ends. */

@@ -204,7 +204,7 @@ function suppliedRun({ id: runId, agent_id: agentId, attempt }: Job, workerId: s
 }
 
 function toJob(job: Job, secrets: Secrets): NonNullable<Assignment['job']> {
-  const { id, agent_id, input, event_id, attempt, thread_id, parent_run_id, request_id, traceparent } = job;
+  const { id, agent_id, input, event_id, attempt, thread_id, parent_run_id, request_id, traceparent, config } = job;
   const deadline = wireTime(job.deadline);
   const origin = { kind: job.origin_kind, id: job.origin_id };
   return {
@@ -221,5 +221,10 @@ function toJob(job: Job, secrets: Secrets): NonNullable<Assignment['job']> {
     request_id,
     traceparent,
     deadline,
+    ...(config && {
+      config_version: config.version,
+      skills_version: config.skills_version,
+      action_rules_version: config.action_rules_version,
+    }),
   };
 }

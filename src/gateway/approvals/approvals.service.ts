@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { AgentRegistry } from '../../agents/index.ts';
+import { AgentRegistry, WorkerConfigs } from '../../agents/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { wireTime } from '../../platform/clock/clock.ts';
@@ -21,7 +21,7 @@ import {
   markDelivered,
   type ApprovalRow,
 } from './approvals.store.ts';
-import { hashOf, type ApprovalState, type Proposal } from './proposal.policy.ts';
+import { WINDOW_SECONDS, hashOf, type ApprovalState, type Proposal } from './proposal.policy.ts';
 
 type View = Out<typeof getApproval>;
 
@@ -30,6 +30,13 @@ export interface Asked {
   readonly approvalId: string;
   readonly state: ApprovalState;
   readonly expiresAt: Date;
+  readonly comment: string | null;
+}
+
+/** What needs no decision: it stands in no register. */
+export interface Unasked {
+  readonly approvalId: null;
+  readonly state: 'not_governed' | 'denied';
   readonly comment: string | null;
 }
 
@@ -42,6 +49,7 @@ export interface Asked {
 export class Approvals {
   constructor(
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
+    @Inject(WorkerConfigs) private readonly configs: WorkerConfigs,
     @Inject(Bus) private readonly bus: Bus,
     @Inject(Database) private readonly database: Database,
   ) {}
@@ -82,25 +90,26 @@ export class Approvals {
     return toView(decided);
   }
 
-  /** Asks, or looks how it stands when the very same was asked before. */
-  async ask(ctx: OpContext, proposal: Proposal): Promise<Asked> {
+  /** Asks, or looks how it stands when the very same was asked before. What no rule covers any more needs no answer. */
+  async ask(ctx: OpContext, proposal: Proposal): Promise<Asked | Unasked> {
     const hash = hashOf(proposal);
     const known = await askAgain(ctx, proposal, hash);
     if (known) return asked(known);
+    const rule = await this.configs.governing(ctx, proposal.agentId, proposal);
+    if (rule.outcome === 'nothing') return { approvalId: null, state: 'not_governed', comment: null };
+    if (rule.outcome === 'deny')
+      return { approvalId: null, state: 'denied', comment: `A rule refuses this${said(rule.ruleName)}.` };
+    return this.open(ctx, proposal, hash, rule.windowSeconds ?? proposal.windowSeconds ?? WINDOW_SECONDS.usual);
+  }
+
+  private async open(ctx: OpContext, proposal: Proposal, hash: string, windowSeconds: number): Promise<Asked> {
     const id = newId('approval', ctx.now.getTime());
-    const row = await insertApproval(ctx, id, proposal, { stored: this.masked(proposal.arguments), hash });
+    const stored = this.masked(proposal.arguments);
+    const row = await insertApproval(ctx, id, proposal, { stored, hash, windowSeconds });
     if (row) {
-      ctx.record({
-        action: 'approval.request',
-        target: ['approval', id],
-        outcome: 'done',
-        detail: {
-          run_id: proposal.runId,
-          tool_name: proposal.toolName,
-          rule_id: proposal.ruleId,
-          arguments_hash: hash,
-        },
-      });
+      const { runId: run_id, toolName: tool_name, ruleId: rule_id } = proposal;
+      const detail = { run_id, tool_name, rule_id, arguments_hash: hash };
+      ctx.record({ action: 'approval.request', target: ['approval', id], outcome: 'done', detail });
       this.changed(ctx, id);
       return asked(row);
     }
@@ -139,6 +148,10 @@ function refusalOf({ state }: ApprovalRow) {
 
 function asked({ id, state, expires_at, comment }: ApprovalRow): Asked {
   return { approvalId: id, state, expiresAt: expires_at, comment };
+}
+
+function said(name: string): string {
+  return name === '' ? '' : `: ${name}`;
 }
 
 const time = (at: Date | null): string | null => at && wireTime(at);

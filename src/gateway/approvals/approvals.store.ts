@@ -97,7 +97,7 @@ export async function insertApproval(
   { actor, sql }: Asking,
   id: string,
   proposal: Proposal,
-  { stored, hash }: { readonly stored: unknown; readonly hash: string },
+  { stored, hash, windowSeconds }: { readonly stored: unknown; readonly hash: string; readonly windowSeconds: number },
 ): Promise<ApprovalRow | undefined> {
   const text = stored === null ? null : writeJson(stored);
   const [row] = await sql<ApprovalRow>(INSERT, [
@@ -115,7 +115,7 @@ export async function insertApproval(
     text === null ? 0 : Buffer.byteLength(text),
     hash,
     proposal.askedBy,
-    proposal.windowSeconds,
+    windowSeconds,
   ]);
   return row;
 }

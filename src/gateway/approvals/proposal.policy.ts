@@ -17,7 +17,8 @@ export interface Proposal {
   readonly ruleName: string | null;
   readonly arguments: JsonObject | null;
   readonly askedBy: string | null;
-  readonly windowSeconds: number;
+  /** What the worker knows of it; the rule in force counts for more. */
+  readonly windowSeconds: number | null;
 }
 
 /** What a decision is bound to: this tool with these arguments, as they were proposed. No arguments are empty ones. */

@@ -7,6 +7,7 @@ export const POKE_CHANNEL = 'signalbox_poke';
  * terminal (`accountKey`). `run.cancelled`: a worker should hear of a cancel (`accountKey`). `credentials.changed`: caches of
  * credentials and grants are out of date (no id). `channel.opened`: a worker's channel was opened elsewhere (`accountKey`).
  * `approval.changed`: an approval was asked for, decided, or is over (`accountKey`).
+ * `agent.configured`: what its workers are configured with changed (`accountKey`).
  * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`). `secrets.handed_out`: an agent's worker got
  * secrets (`accountKey` of the agent).
  */
@@ -20,6 +21,7 @@ export type PokeTopic =
   | 'worker.told'
   | 'approval.changed'
   | 'secrets.handed_out'
+  | 'agent.configured'
   | 'replica.joined'
   | 'outbox.filled';
 

@@ -17,6 +17,12 @@ export interface Job {
   readonly request_id: string;
   readonly traceparent: string | null;
   readonly deadline: Date;
+  /** What its agent's workers are configured with; null where nothing was ever set. */
+  readonly config: {
+    readonly version: string;
+    readonly skills_version: string;
+    readonly action_rules_version: string;
+  } | null;
 }
 
 export interface HeldRun {
@@ -105,6 +111,9 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
       FROM taken)
   SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.prior_snapshot, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
          taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
+         CASE WHEN taken.id IS NOT NULL THEN (
+           SELECT json_build_object('version', version, 'skills_version', skills_version, 'action_rules_version', action_rules_version)
+             FROM agent_config_versions WHERE account_id = $1 AND agent_id = $2 ORDER BY revision DESC LIMIT 1) END AS config,
          ${isLocked ? 'false' : IS_LIMITED} AS is_limited,
          taken.id IS NULL AND NOT EXISTS (SELECT FROM run WHERE account_id = $1 AND agent_id = $2 AND status = 'queued') AS is_idle,
          CASE WHEN taken.id IS NULL THEN false ELSE EXISTS (

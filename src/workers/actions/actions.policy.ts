@@ -1,6 +1,6 @@
 import type { ChannelFrame } from '../channel/channel.stream.ts';
 import type { Mode } from '../fleet/lights.policy.ts';
-import type { Dialect } from '../registration/dialect.policy.ts';
+import { isSince, type Dialect } from '../registration/dialect.policy.ts';
 
 export const ACTIONS = ['drain_restart', 'drain', 'pause', 'resume', 'lame_duck', 'health_check', 'ping'] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -14,7 +14,6 @@ export function modeAfter(action: Action): Mode | undefined {
   return (MODES as Partial<Record<Action, Mode>>)[action];
 }
 
-const RELEASE = /^(\d+)\.(\d+)\.(\d+)$/;
 /** The first release that is known to take `worker_action`; those just before it cannot be told apart. */
 const FIRST_RESTARTED = [0, 3, 5] as const;
 
@@ -23,15 +22,9 @@ export interface Hearer {
   readonly sdk_version: string | null;
 }
 
-/** Whether the worker's program knows what it would be told. A worker without an SDK version promises nothing. */
-export function canBeTold(action: ToldAction, { dialect, sdk_version: version }: Hearer): boolean {
-  if (action !== 'drain_restart') return dialect !== '0.1';
-  const parts = RELEASE.exec(version ?? '')
-    ?.slice(1)
-    .map(Number);
-  if (dialect !== '0.3' || !parts) return false;
-  const differs = parts.findIndex((part, place) => part !== FIRST_RESTARTED[place]);
-  return differs < 0 || (parts[differs] ?? 0) > (FIRST_RESTARTED[differs] ?? 0);
+/** Whether the worker's program knows what it would be told. */
+export function canBeTold(action: ToldAction, hearer: Hearer): boolean {
+  return action === 'drain_restart' ? isSince(FIRST_RESTARTED, hearer) : hearer.dialect !== '0.1';
 }
 
 export interface OpenAction {

@@ -1,4 +1,4 @@
-import type { Asked } from '../../gateway/index.ts';
+import type { Asked, Unasked } from '../../gateway/index.ts';
 import { wireTime } from '../../platform/clock/clock.ts';
 import type { Out } from '../../platform/operation/operation.ts';
 import type { ChannelFrame } from '../channel/channel.stream.ts';
@@ -15,13 +15,16 @@ const REASONS: Readonly<Partial<Record<Answer['state'], string>>> = {
 };
 
 /** How a question stands, in the words of the frame. The time limit is told only while it runs. */
-export function answerOf({ approvalId, state, expiresAt, comment }: Asked): Answer {
-  if (state === 'pending') return { approval_id: approvalId, state, expires_at: wireTime(expiresAt) };
-  return { approval_id: approvalId, ...settled(state, comment) };
+export function answerOf(answer: Asked | Unasked): Answer {
+  const { state, comment } = answer;
+  if (answer.approvalId === null) return { approval_id: '', ...settled(state, comment) };
+  const { approvalId: approval_id, expiresAt } = answer;
+  if (state === 'pending') return { approval_id, state, expires_at: wireTime(expiresAt) };
+  return { approval_id, ...settled(state, comment) };
 }
 
 /** The answer to a question that stands in no register. */
-export function unregistered(state: 'withdrawn' | 'not_governed' | 'declined_act_off'): Answer {
+export function unregistered(state: 'withdrawn' | 'declined_act_off'): Answer {
   return { approval_id: '', ...settled(state, null) };
 }
 

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { Approvals, WINDOW_SECONDS } from '../../gateway/index.ts';
+import { Approvals } from '../../gateway/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { splitAccountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
@@ -64,7 +64,7 @@ export class WorkerApprovals implements OnModuleInit {
       ruleName: question.rule_name ?? null,
       arguments: question.arguments ?? null,
       askedBy: question.asked_by ?? null,
-      windowSeconds: question.window_seconds ?? WINDOW_SECONDS.usual,
+      windowSeconds: question.window_seconds ?? null,
     });
     return answerOf(asked);
   }

@@ -130,6 +130,11 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     return this.byWorker.get(accountKey(accountId, workerId));
   }
 
+  /** Whether a worker of the agent hangs here. */
+  hasAny(accountId: string, agentId: string): boolean {
+    return this.byAgent.has(accountKey(accountId, agentId));
+  }
+
   /** Calls `listener` with each pong, before it is answered. */
   onPong(listener: PongListener): void {
     this.pongListeners.add(listener);

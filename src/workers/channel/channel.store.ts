@@ -15,7 +15,10 @@ const RECORD_OPENED = `
          OR worker.channel_replica = excluded.channel_replica) -- one replica writes in the order of its openings
   RETURNING channel_nonce AS nonce, mode, EXISTS (
     SELECT FROM worker_action AS a WHERE a.account_id = worker.account_id AND a.worker_id = worker.id AND a.state = 'sent')
-    OR EXISTS (SELECT FROM approval_untold AS u WHERE u.account_id = worker.account_id AND u.worker_id = worker.id) AS has_orders`;
+    OR EXISTS (SELECT FROM approval_untold AS u WHERE u.account_id = worker.account_id AND u.worker_id = worker.id)
+    OR coalesce((SELECT jsonb_build_array(v.version, v.skills_version, v.action_rules_version) <> (worker.config -> 'handed')
+                   FROM agent_config_versions AS v WHERE v.account_id = worker.account_id AND v.agent_id = worker.agent_id
+                  ORDER BY v.revision DESC LIMIT 1), false) AS has_orders`;
 
 /** What a channel learns from the row that it is written into. */
 export interface OpenedChannel {

@@ -54,6 +54,7 @@ export interface HeldRun {
 export interface WorkerDetailRow extends WorkerRow {
   readonly manifest: JsonObject | null;
   readonly claimed_handle: string | null;
+  readonly wanted_version: string | null;
   readonly config: { readonly applied_version?: string; readonly unsupported_ops?: string[] };
   readonly channel_replica: string | null;
   readonly round_trip_ms: number | null;
@@ -100,6 +101,7 @@ const LIST = `
    ORDER BY w.first_seen_at, w.id LIMIT $6`;
 const SHOW = `
   SELECT ${COLUMNS}, w.manifest, w.claimed_handle, w.config, w.channel_replica, w.round_trip_ms, w.refused_frames, w.health, w.models,
+         (SELECT version FROM agent_config_versions WHERE account_id = w.account_id AND agent_id = w.agent_id ORDER BY revision DESC LIMIT 1) AS wanted_version,
          token.expires_at AS token_expires_at, token.revoked_at AS token_revoked_at,
          (SELECT array_agg(other.id ORDER BY other.first_seen_at, other.id) FROM worker AS other
            WHERE other.account_id = w.account_id AND other.agent_id = w.agent_id

@@ -49,7 +49,7 @@ export function workerDetail(row: WorkerDetailRow, limits: SignLimits): z.input<
     manifest: row.manifest ?? {},
     ...{ claimed_handle, refused_frames, health, models, ids_of_process },
     config: {
-      wanted_version: '', // there are no bundles yet, so there is nothing to be behind
+      wanted_version: row.wanted_version ?? '', // nothing was ever set
       applied_version: config.applied_version ?? null,
       unsupported_ops: config.unsupported_ops ?? [],
     },

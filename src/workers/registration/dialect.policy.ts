@@ -23,6 +23,19 @@ export function dialectOf(manifest: JsonObject): Dialect {
   return hasUseCases && isNamedAsBefore ? '0.3' : '0.2';
 }
 
+type Release = readonly [major: number, minor: number, patch: number];
+
+/** Whether a worker's program is of this release or a later one. A worker without an SDK version promises nothing. */
+export function isSince(
+  first: Release,
+  { dialect, sdk_version: version }: { readonly dialect: Dialect; readonly sdk_version: string | null },
+): boolean {
+  if (dialect !== '0.3' || version === null || !RELEASE.test(version)) return false;
+  const parts = version.split('.').map(Number);
+  const differs = parts.findIndex((part, place) => part !== first[place]);
+  return differs < 0 || (parts[differs] ?? 0) > (first[differs] ?? 0);
+}
+
 const MOST_SLOTS = 100;
 
 /** How many runs a worker takes at once: one, unless it says otherwise, in the frame or in its manifest. */

@@ -29,35 +29,6 @@ export const requestSecrets = operation({
   faults: [],
 });
 
-export const requestConfig = operation({
-  id: 'workers.config',
-  summary: 'Asks for the configuration of the agent’s workers.',
-  frame: { type: 'config_request', reply: 'config_bundle' },
-  transaction: 'none',
-  capability: workerToken,
-  audit: asked,
-  input: Nothing,
-  output: z.object({ config: z.object({ version: z.string() }) }),
-  faults: [],
-});
-
-export const acknowledgeConfig = operation({
-  id: 'workers.config_ack',
-  summary: 'Tells which configuration a worker runs, and what of it it does not know.',
-  frame: { type: 'config_ack' },
-  capability: workerToken,
-  audit: unaudited('kept on the worker'),
-  input: {
-    path: WorkerPath,
-    body: z.object({
-      version: z.string().max(500),
-      unsupported_ops: z.array(z.string().max(500)).max(1_000).nullish(),
-    }),
-  },
-  output: empty,
-  faults: [],
-});
-
 export const reportModels = operation({
   id: 'workers.models',
   summary: 'Tells which models a worker can reach.',

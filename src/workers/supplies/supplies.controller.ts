@@ -2,10 +2,8 @@ import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
 import {
-  acknowledgeConfig,
   reportModels,
   requestAwsCredentials,
-  requestConfig,
   requestGcpToken,
   requestGithubToken,
   requestGrade,
@@ -22,12 +20,6 @@ export class SuppliesController {
 
   @Handles(requestSecrets) secrets(ctx: OpContext, input: In<typeof requestSecrets>) {
     return this.supplies.secrets(ctx, input);
-  }
-  @Handles(requestConfig) config(ctx: OpContext, input: In<typeof requestConfig>) {
-    return this.supplies.config(ctx, input);
-  }
-  @Handles(acknowledgeConfig) configTaken(ctx: OpContext, input: In<typeof acknowledgeConfig>) {
-    return this.supplies.configTaken(ctx, input);
   }
   @Handles(reportModels) models(ctx: OpContext, input: In<typeof reportModels>) {
     return this.supplies.models(ctx, input);

@@ -5,14 +5,12 @@ import { SecretSupplies } from '../../vault/index.ts';
 import { Presence } from '../presence/presence.service.ts';
 import {
   NotConnected,
-  type acknowledgeConfig,
   type reportModels,
-  type requestConfig,
   type requestReplay,
   type requestSecrets,
   type searchKnowledge,
 } from './supplies.contract.ts';
-import { noteConfig, noteModels } from './supplies.store.ts';
+import { noteModels } from './supplies.store.ts';
 
 /** Which worker asks; what it says beside that changes no answer yet. */
 type Asking = Pick<In<typeof requestSecrets>, 'worker_id'>;
@@ -31,20 +29,6 @@ export class Supplies {
   async secrets(ctx: OpContext, asking: Asking): Promise<Out<typeof requestSecrets>> {
     this.note(ctx, asking);
     return { secrets: { ...(await this.vault.onDemand(ctx, asking.worker_id)) } };
-  }
-
-  /** The smallest bundle that the SDK takes. Jobs carry no version, so no worker restarts over it. */
-  async config(ctx: OpContext, asking: Asking): Promise<Out<typeof requestConfig>> {
-    this.note(ctx, asking);
-    return { config: { version: '' } };
-  }
-
-  async configTaken(ctx: OpContext, input: In<typeof acknowledgeConfig>): Promise<void> {
-    this.note(ctx, input);
-    await noteConfig(ctx, input.worker_id, {
-      applied_version: input.version,
-      unsupported_ops: input.unsupported_ops ?? [],
-    });
   }
 
   async models(ctx: OpContext, input: In<typeof reportModels>): Promise<void> {

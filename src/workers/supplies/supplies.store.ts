@@ -1,7 +1,6 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 
 const OF_MINE = 'WHERE account_id = $1 AND id = $2 AND agent_id = $3';
-const NOTE_CONFIG = `UPDATE worker SET config = $4::jsonb ${OF_MINE}`;
 const GATEWAYS_KEPT = 20;
 /** One entry for each address, the newest first. */
 const NOTE_MODELS = `
@@ -11,10 +10,6 @@ const NOTE_MODELS = `
        WHERE place = 1 OR entry ->> 'base_url' <> $4::jsonb -> 0 ->> 'base_url'
        ORDER BY place LIMIT ${GATEWAYS_KEPT}) AS kept)
   ${OF_MINE}`;
-
-export async function noteConfig(ctx: OpContext, workerId: string, config: object): Promise<void> {
-  await ctx.sql(NOTE_CONFIG, [ctx.actor.accountId, workerId, ctx.actor.id, JSON.stringify(config)]);
-}
 
 export async function noteModels(ctx: OpContext, workerId: string, entry: object): Promise<void> {
   await ctx.sql(NOTE_MODELS, [ctx.actor.accountId, workerId, ctx.actor.id, JSON.stringify([entry])]);

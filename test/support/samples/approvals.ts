@@ -1,5 +1,11 @@
+import {
+  getWorkerConfig,
+  listWorkerConfigs,
+  putWorkerConfig,
+} from '../../../src/agents/worker-config/worker-config.contract.ts';
 import { decideApproval, getApproval, listApprovals } from '../../../src/gateway/approvals/approvals.contract.ts';
 import { requestApproval } from '../../../src/workers/approvals/approvals.contract.ts';
+import { acknowledgeConfig, requestConfig } from '../../../src/workers/config/config.contract.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { sample } from './sample.ts';
 
@@ -25,7 +31,54 @@ async function asked(tenant: Tenant): Promise<string> {
   return id;
 }
 
+const fromWorker =
+  <Body>(body: Body) =>
+  async (tenant: Tenant) => {
+    const { workerId, token } = await tenant.agent();
+    return { path: { worker_id: workerId }, body, token };
+  };
+
+const configBody = {
+  ops: [
+    { type: 'prompt_append' as const, text: 'Be brief.' },
+    {
+      type: 'mcp_server_set' as const,
+      name: 'tickets',
+      server: { url: 'https://mcp.test', headers: { 'X-Key': '${KEY}' } },
+    },
+    {
+      type: 'skill_set' as const,
+      skill_id: 'greet',
+      text: 'Say hello.',
+      resources: [{ path: 'a.md', content: 'hello' }],
+    },
+  ],
+  action_rules: {
+    rules: [{ id: 'r1', name: 'Shell', outcome: 'ask' as const, criteria: [{ tool_patterns: ['Bash'] }] }],
+    window_seconds: 600,
+  },
+  note: 'the first one',
+  base_version: '',
+  base_revision: 0,
+};
+
+/** An agent whose workers are configured with something. */
+async function configured(tenant: Tenant): Promise<string> {
+  const { id } = await tenant.agent();
+  await tenant.ask('PUT', `/api/v1/agents/${id}/worker-config`, configBody);
+  return id;
+}
+
 export const approvalSamples = [
+  sample(getWorkerConfig, async (tenant) => ({ path: { agent_id: await configured(tenant) } })),
+  sample(putWorkerConfig, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id },
+    query: { dry_run: 'false' as const },
+    body: configBody,
+  })),
+  sample(listWorkerConfigs, async (tenant) => ({ path: { agent_id: await configured(tenant) }, query: { limit: 10 } })),
+  sample(requestConfig, fromWorker({})),
+  sample(acknowledgeConfig, fromWorker({ version: '', unsupported_ops: [] })),
   sample(requestApproval, async (tenant) => {
     const agent = await tenant.agent();
     const body = question(await tenant.startedRun(agent));
