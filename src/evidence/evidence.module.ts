@@ -17,6 +17,7 @@ import { Merging } from './events/merging.service.ts';
 import { Patience } from './events/patience.service.ts';
 import { LateController } from './late/late.controller.ts';
 import { LateRecords } from './late/late.service.ts';
+import { RetentionSweep } from './retention/retention.sweep.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
 import { StreamController } from './stream/stream.controller.ts';
@@ -46,6 +47,7 @@ import { RunStreams } from './stream/stream.service.ts';
     CompletenessAccount,
     RunComparisons,
     RunStreams,
+    RetentionSweep,
   ],
   exports: [RunStreams],
 })

@@ -27,3 +27,4 @@ export { readMoves } from './attempts/attempts.store.ts';
 export { toMessage } from './records/records.policy.ts';
 export type { Claimant, ClaimResult, Job } from './moves/claim.store.ts';
 export type { End, Holder } from './moves/moves.store.ts';
+export { forgetRuns } from './retention/retention.store.ts';

@@ -1,6 +1,6 @@
 import { wireTime } from '../../platform/clock/clock.ts';
 import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
-import { END_NUMBERS, type RunStatus } from '../../runs/index.ts';
+import { END_NUMBERS, type RunRow, type RunStatus } from '../../runs/index.ts';
 import type { LogRow } from '../events/log.store.ts';
 import { toEventView } from '../events/view.policy.ts';
 
@@ -84,6 +84,14 @@ export function endEvents(runId: string, run: EndedRun, last: LogRow, spoken: Sp
   if (run.status === 'failed')
     events.push({ id: first + 3, event: 'error', data: { code: run.end_code, detail: run.error } });
   return [...events, statusEvent(runId, last)];
+}
+
+/** The last row of a run's sequence, made from the run: for when the sequence itself is kept no longer. */
+export function endOf(run: RunRow): LogRow {
+  const { last_seq: seq, finished_at: at, attempt, status, worker_id, end_code: code } = run;
+  const event = { status, worker_id, code };
+  const row = { seq, at: at ?? run.created_at, attempt, event };
+  return { ...row, type: 'run.status', is_status: true, stream_seq: null, altered: null, truncated: null };
 }
 
 /** Whether a reader that asked for some events only gets this one; the end of a stream is told to all. */

@@ -1,12 +1,12 @@
 import { isOutage } from '../../platform/db/database-errors.ts';
 import type { Clock } from '../../platform/clock/clock.ts';
 import { serverSentEvent } from '../../platform/http/live-stream.ts';
-import { isTerminal, toSummary, type RunRow, type RunStatus } from '../../runs/index.ts';
+import { END_NUMBERS, isTerminal, toSummary, type RunRow, type RunStatus } from '../../runs/index.ts';
 import { findArtifact } from '../artifacts/artifacts.store.ts';
 import { readLog, type LogRow, type Reading, type RunPlace } from '../events/log.store.ts';
 import { dayOf } from '../events/view.policy.ts';
 import type { Outflow } from './outflow.stream.ts';
-import { SpokenText, endEvents, isWanted, partialText, rowEvent, type StreamEvent } from './projection.policy.ts';
+import { SpokenText, endEvents, endOf, isWanted, partialText, rowEvent, type StreamEvent } from './projection.policy.ts';
 import { textAt, type Seen } from './stream.store.ts';
 
 const ROWS_A_PAGE = 500;
@@ -38,6 +38,8 @@ export class RunReader {
   private readonly wish: ReaderWish;
   private readonly out: Outflow;
   private place: RunPlace | undefined;
+  /** The run, if it had ended when the reader came. */
+  private ended: RunRow | undefined;
   private spoken = new SpokenText();
   /** The last row that was read. */
   private seq: number;
@@ -107,6 +109,7 @@ export class RunReader {
         if (!(await this.tellRow(place, row)) || this.farewell) break;
       }
       if (isCut) continue;
+      if (this.ended) return this.finishWithout(this.ended);
       if (!this.wish.follow) return;
       await this.untilRung();
     }
@@ -121,6 +124,7 @@ export class RunReader {
       await this.tellDone(run, run.last_seq);
       return undefined;
     }
+    if (isTerminal(run.status)) this.ended = run;
     const place = { accountId, runId, day: dayOf(run.created_at) };
     if (this.seq > 0) this.spoken = new SpokenText(await textAt(reading, place, this.seq));
     this.place = place;
@@ -146,6 +150,13 @@ export class RunReader {
     const run = await this.source.find();
     for (const event of endEvents(this.source.runId, run, last, this.spoken)) if (!(await this.tell(event))) return;
     await this.tellDone(run, last.seq);
+  }
+
+  /** Its record is not kept any more: only the run itself says how it ended. */
+  private async finishWithout(run: RunRow): Promise<void> {
+    const [from, to] = [this.told + 1, run.last_seq - END_NUMBERS];
+    if (from <= to) await this.write({ id: to, event: 'gap', data: { from, to, reason: 'retention' } });
+    await this.finish(endOf(run));
   }
 
   /** Repeats the last number, so that nobody misses it. */

@@ -260,6 +260,12 @@ export const SETTINGS = {
     '2',
     'How often the sweeps behind doorbells, cancels and unreachable agents look.',
   ),
+  retentionSweepSeconds: setting(
+    'SIGNALBOX_RETENTION_SWEEP_SECONDS',
+    seconds(1, 86_400),
+    '600',
+    'How often evidence and runs are deleted that their account keeps no longer.',
+  ),
   turnWaitSeconds: setting(
     'SIGNALBOX_TURN_WAIT_SECONDS',
     seconds(0.05, 60),
