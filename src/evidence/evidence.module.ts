@@ -20,6 +20,8 @@ import { LateRecords } from './late/late.service.ts';
 import { RetentionSweep } from './retention/retention.sweep.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
+import { TreeController } from './tree/tree.controller.ts';
+import { RunTrees } from './tree/tree.service.ts';
 import { StreamController } from './stream/stream.controller.ts';
 import { RunStreams } from './stream/stream.service.ts';
 
@@ -34,6 +36,7 @@ import { RunStreams } from './stream/stream.service.ts';
     CompletenessController,
     CompareController,
     StreamController,
+    TreeController,
   ],
   providers: [
     EventIntake,
@@ -47,6 +50,7 @@ import { RunStreams } from './stream/stream.service.ts';
     CompletenessAccount,
     RunComparisons,
     RunStreams,
+    RunTrees,
     RetentionSweep,
   ],
   exports: [RunStreams],

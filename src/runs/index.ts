@@ -10,10 +10,11 @@ export {
   RunId,
   RunMessageResponse,
   RunStatusName,
+  RunSummary,
   RunUsage,
   runRequest,
 } from './lifecycle/lifecycle.contract.ts';
-export { toSummary } from './lifecycle/lifecycle.policy.ts';
+export { toListed, toSummary } from './lifecycle/lifecycle.policy.ts';
 export { isTerminal, type RunStatus } from './lifecycle/lifecycle.states.ts';
 export {
   END_NUMBERS,
@@ -24,6 +25,7 @@ export {
 } from './lifecycle/lifecycle.store.ts';
 export { type Move } from './attempts/attempts.policy.ts';
 export { readMoves } from './attempts/attempts.store.ts';
+export { childrenOf, runsByIds, withOthersBelow } from './threads/relatives.store.ts';
 export { toMessage } from './records/records.policy.ts';
 export type { Claimant, ClaimResult, Job } from './moves/claim.store.ts';
 export type { End, Holder } from './moves/moves.store.ts';

@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/index.ts';
+import { ActivityController } from './activity/activity.controller.ts';
+import { RunActivity } from './activity/activity.service.ts';
 import { AttemptsController } from './attempts/attempts.controller.ts';
 import { RunAttempts } from './attempts/attempts.service.ts';
 import { LifecycleController } from './lifecycle/lifecycle.controller.ts';
@@ -11,8 +13,8 @@ import { RunWatch } from './watch/watch.service.ts';
 
 @Module({
   imports: [AgentsModule],
-  controllers: [LifecycleController, AttemptsController, ThreadsController],
-  providers: [RunLifecycle, RunMoves, RunWatch, RunAttempts, RunThreads],
+  controllers: [LifecycleController, AttemptsController, ThreadsController, ActivityController],
+  providers: [RunLifecycle, RunMoves, RunWatch, RunAttempts, RunThreads, RunActivity],
   exports: [RunLifecycle, RunMoves, RunWatch],
 })
 export class RunsModule {}

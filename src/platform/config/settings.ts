@@ -1,5 +1,19 @@
-import net from 'node:net';
 import { z } from 'zod';
+import {
+  addresses,
+  bytes,
+  databaseUrl,
+  email,
+  hosts,
+  hours,
+  httpUrl,
+  MiB,
+  minutes,
+  redisUrl,
+  seconds,
+  shift,
+  whole,
+} from './kinds.ts';
 
 /** One setting: an environment variable with its type, its default and a sentence about what it does. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
@@ -24,64 +38,6 @@ function setting<Schema extends z.ZodType>(
 function secret<Schema extends z.ZodType>(variable: string, schema: Schema, sentence: string): Setting<Schema> {
   return { variable, schema, fallback: undefined, sentence, secret: true };
 }
-
-function isAddressOrCidr(text: string): boolean {
-  const [address = '', bits, ...more] = text.split('/');
-  const longest = { 0: -1, 4: 32, 6: 128 }[net.isIP(address)] ?? -1;
-  return (
-    more.length === 0 && longest > 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest))
-  );
-}
-
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
-/** A length of time, also fractions of its unit: tests run the product's waits at a tenth. */
-const span = (unit: 'seconds' | 'minutes' | 'hours') => (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, `must be a number of ${unit} from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a number of ${unit} from ${min} to ${max}`);
-const seconds = span('seconds');
-const minutes = span('minutes');
-const hours = span('hours');
-/** A length of time that may also be negative. */
-const shift = (most: number) =>
-  z
-    .string()
-    .regex(/^-?\d+(\.\d+)?$/, `must be a number of seconds from -${most} to ${most}`)
-    .transform(Number)
-    .refine((value) => Math.abs(value) <= most, `must be a number of seconds from -${most} to ${most}`);
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-);
-const addresses = list.refine((parts) => parts.every(isAddressOrCidr), 'must be addresses or CIDRs, comma-separated');
-const HOST_NAME = /^[a-z\d]([\w-]{0,61}[a-z\d])?(\.[a-z\d]([\w-]{0,61}[a-z\d])?)*$/i;
-const isHostName = (text: string) => HOST_NAME.test(text) && !/(^|\.)\d+$/.test(text);
-const hosts = list.refine(
-  (parts) => parts.every((part) => isAddressOrCidr(part) || isHostName(part)),
-  'must be host names, addresses or CIDRs, comma-separated',
-);
-const httpUrl = z
-  .string()
-  .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http or https address')
-  .transform((text) => text.replace(/\/+$/, ''));
-const databaseUrl = z
-  .string()
-  .refine((text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text), 'must be a postgresql:// address');
-const redisUrl = z
-  .string()
-  .refine((text) => /^rediss?:\/\//.test(text) && URL.canParse(text), 'must be a redis:// address');
-const email = z.string().regex(/^[^@\s]+@[^@\s]+$/, 'must be a mail address');
-const bytes = (max: number) => whole(1024, max);
-const MiB = 1024 * 1024;
 
 /** All settings, in the order of the generated reference. Nothing else in the program reads the environment. */
 export const SETTINGS = {
@@ -367,6 +323,12 @@ export const SETTINGS = {
     bytes(256 * MiB),
     String(32 * MiB),
     'The largest artifact; what an event carries beyond it is cut there and marked.',
+  ),
+  searchSeconds: setting(
+    'SIGNALBOX_SEARCH_SECONDS',
+    seconds(0.05, 15),
+    '5',
+    'How long a search, a summary or a list by text may take before it is refused.',
   ),
   jsonDepthLimit: setting(
     'SIGNALBOX_JSON_DEPTH_LIMIT',

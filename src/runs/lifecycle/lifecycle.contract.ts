@@ -3,7 +3,7 @@ import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.
 import { freeObject, isJsonObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
-import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
+import { AccountQueueFull, AgentQueueFull, ListTooSlow, RunNotFound } from './lifecycle.faults.ts';
 import { LABEL_LIMITS, labelProblems } from './labels.policy.ts';
 import { HOOK_EVENTS, SPAN_KINDS } from '../records/records.policy.ts';
 import { RUN_STATUSES } from './lifecycle.states.ts';
@@ -179,7 +179,7 @@ export const listRuns = operation({
   http: { method: 'GET', path: '/api/v1/runs', status: 200 },
   capability: 'run.read',
   input: {
-    query: z.object({
+    query: z.looseObject({
       thread_id: z.string().max(200).nullish(),
       agent_id: z.string().max(200).nullish(),
       limit: z.coerce.number().int().min(1).max(500).default(100),
@@ -187,11 +187,12 @@ export const listRuns = operation({
       channel: RunChannel.optional(),
       from: When.optional(),
       to: When.optional(),
+      error_text: z.string().min(1).max(200).optional(),
       cursor: z.string().max(500).optional(),
-    }),
+    }), // `label.<name>` beside these
   },
   output: z.array(RunSummary),
-  faults: [],
+  faults: [ListTooSlow],
 });
 
 export const getRun = operation({

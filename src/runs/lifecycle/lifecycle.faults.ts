@@ -12,3 +12,8 @@ export const AgentQueueFull = fault(
   'As many runs of this agent wait as its policy allows',
 );
 export const AccountQueueFull = fault('limit.account_queue', 'limited', 'As many runs wait as the account allows');
+export const ListTooSlow = fault(
+  'list.too_slow',
+  'unavailable',
+  'This would take too long: name a shorter range, or fewer filters',
+);

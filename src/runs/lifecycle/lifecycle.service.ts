@@ -3,14 +3,17 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AgentArchived, AgentDraining, AgentRegistry, type AgentRow } from '../../agents/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
+import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { withinTime } from '../../platform/db/time-limit.ts';
 import { IdempotencyConflict, InputInvalid, invariant, type Fault } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { readRecords } from '../records/records.store.ts';
 import type { cancelRun, createRun, getRun, listRuns } from './lifecycle.contract.ts';
-import { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle.faults.ts';
+import { AccountQueueFull, AgentQueueFull, ListTooSlow, RunNotFound } from './lifecycle.faults.ts';
 import { isQueueFull } from './admission.store.ts';
+import { textFilters, type TextFilters } from './filters.policy.ts';
 import { needsReplay, replayProblems } from './replay.policy.ts';
 import { toDetail, toListed, toSummary, type RunSummaryView } from './lifecycle.policy.ts';
 import {
@@ -49,6 +52,7 @@ export class RunLifecycle {
   constructor(
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
     @Inject(Bus) private readonly bus: Bus,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** `POST /runs`: queued, and answered at once. */
@@ -87,7 +91,8 @@ export class RunLifecycle {
     const { thread_id, agent_id, status, channel, from, to, cursor, limit } = query;
     const agentId = agent_id === undefined || agent_id === null ? null : await this.agents.idOf(ctx, agent_id);
     if (agentId === undefined) return [];
-    const rows = await listRunRows(ctx, {
+    const filter = {
+      ...textFiltersOf(ctx, query),
       agentId,
       threadId: thread_id ?? null,
       status: status ?? null,
@@ -96,7 +101,10 @@ export class RunLifecycle {
       to: to ?? null,
       after: placeOf(cursor),
       limit,
-    });
+    };
+    const read = () => listRunRows(ctx, filter);
+    const isWalk = filter.errorText !== null || filter.labels !== null;
+    const rows = isWalk ? await withinTime(ctx, this.config.searchSeconds, ListTooSlow, read) : await read();
     const last = rows.at(-1);
     if (last && rows.length === limit) ctx.header('x-next-cursor', cursorOf(last));
     return rows.map(toListed);
@@ -164,6 +172,14 @@ export class RunLifecycle {
       });
     return known;
   }
+}
+
+/** @throws Fault 422 for a search without its bounds. */
+function textFiltersOf({ now }: OpContext, query: Readonly<Record<string, unknown>>): TextFilters {
+  const read = textFilters(query, now);
+  if ('problems' in read)
+    throw InputInvalid({ message: 'The list is asked for without its bounds', problems: read.problems });
+  return read.filters;
 }
 
 function newRun({ now }: OpContext, agentId: string, order: RunOrder): NewRun {

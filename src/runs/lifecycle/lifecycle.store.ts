@@ -1,5 +1,6 @@
 import type { Place } from '../../platform/operation/cursor.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
+import type { TextFilters } from './filters.policy.ts';
 import { moving } from './log.store.ts';
 import type { EndCode, RunStatus } from './lifecycle.states.ts';
 
@@ -71,7 +72,8 @@ const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worke
   CASE WHEN status = 'running' THEN (
     SELECT min(asked_at) FROM approval_awaited WHERE awaited_account = account_id AND awaited_run = id AND awaited_attempt = attempt) END AS approval_since`;
 const WHOLE = `${REST}, input, output, diagnostics`;
-const LISTED = `${REST}, NULL::json AS diagnostics,
+/** As lists show it. */
+export const LISTED = `${REST}, NULL::json AS diagnostics,
   CASE WHEN input_bytes > ${LISTED_BYTES} THEN '{}'::json ELSE input END AS input,
   CASE WHEN output_bytes > ${LISTED_BYTES} THEN NULL ELSE output END AS output`;
 
@@ -155,7 +157,7 @@ export async function findRunByEvent(
   return (await sql<RunRow>(FIND_BY_EVENT, [accountId, agentId, eventId]))[0];
 }
 
-export interface RunFilter {
+export interface RunFilter extends TextFilters {
   readonly agentId: string | null;
   readonly threadId: string | null;
   readonly status: string | null;
@@ -168,7 +170,7 @@ export interface RunFilter {
 }
 
 /** One text for each order and filter that has an index of its own, so that each keeps a plan of its own. */
-function listText({ agentId, threadId, after }: RunFilter): string {
+function listText({ agentId, threadId, errorText, labels, after }: RunFilter): string {
   const oldestFirst = threadId !== null;
   const beyond = oldestFirst ? '>' : '<';
   const direction = oldestFirst ? 'ASC' : 'DESC';
@@ -178,13 +180,15 @@ function listText({ agentId, threadId, after }: RunFilter): string {
      AND ($4::text IS NULL OR status = $4) AND ($5::text IS NULL OR channel = $5)
      AND ($6::timestamptz IS NULL OR created_at >= $6) AND ($7::timestamptz IS NULL OR created_at < $7)
      AND ${after ? `(created_at, id) ${beyond} (timestamptz 'epoch' + $8::bigint * interval '1 microsecond', $9)` : '$8::text IS NULL AND $9::text IS NULL'}
+     AND ${errorText === null ? '$11::text IS NULL' : 'strpos(lower(error), lower($11)) > 0'}
+     AND ${labels === null ? '$12::text IS NULL' : 'labels @> $12::jsonb'}
    ORDER BY created_at ${direction}, id ${direction} LIMIT $10`;
 }
 
 export type ListedRun = RunRow & { readonly micros: string };
 
 export async function listRunRows(ctx: OpContext, filter: RunFilter): Promise<ListedRun[]> {
-  const { agentId, threadId, status, channel, from, to, after, limit } = filter;
+  const { agentId, threadId, status, channel, from, to, errorText, labels, after, limit } = filter;
   const values = [
     ctx.actor.accountId,
     agentId,
@@ -196,6 +200,8 @@ export async function listRunRows(ctx: OpContext, filter: RunFilter): Promise<Li
     after?.micros ?? null,
     after?.id ?? null,
     limit,
+    errorText,
+    labels,
   ];
   return ctx.sql<ListedRun>(listText(filter), values);
 }

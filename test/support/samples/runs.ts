@@ -1,5 +1,7 @@
 import { downloadArtifact } from '../../../src/evidence/artifacts/artifacts.contract.ts';
 import { createArtifact, updateArtifact, writeArtifact } from '../../../src/evidence/artifacts/writing.contract.ts';
+import { getTree } from '../../../src/evidence/tree/tree.contract.ts';
+import { agentActivity, workspaceActivity } from '../../../src/runs/activity/activity.contract.ts';
 import { reviveRun } from '../../../src/runs/threads/threads.contract.ts';
 import { sample } from './sample.ts';
 
@@ -31,4 +33,13 @@ export const runSamples = [
     await tenant.frame(agent, 'run_completed', { run_id: runId, output: {}, snapshot: { turns: 1 } });
     return { path: { run_id: runId }, body: { input: { prompt: 'and then?' } } };
   }),
+  sample(agentActivity, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).handle },
+    query: { window_days: 7 },
+  })),
+  sample(workspaceActivity, async () => ({ query: { window_days: 7 } })),
+  sample(getTree, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
+    query: { depth: 2 },
+  })),
 ];
