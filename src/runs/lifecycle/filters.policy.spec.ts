@@ -17,10 +17,10 @@ describe('a list of runs by what no index answers', () => {
   });
 
   it.each([
-    [{ error_text: 'x' }, ['agent_id', 'from']],
-    [{ ...RANGE, agent_id: undefined, error_text: 'x' }, ['agent_id']],
-    [{ agent_id: 'a', 'label.team': 'blue' }, ['from']],
-    [{ ...RANGE, from: '2026-10-30T11:59:59Z', 'label.team': 'blue' }, ['from']],
+    [{ error_text: 'x', 'label.a': 'b' }, ['error_text', 'label.a']],
+    [{ ...RANGE, agent_id: undefined, error_text: 'x' }, ['error_text']],
+    [{ agent_id: 'a', 'label.team': 'blue' }, ['label.team']],
+    [{ ...RANGE, from: '2026-10-30T11:59:59Z', 'label.team': 'blue' }, ['label.team']],
     [{ ...RANGE, 'label.': 'blue' }, ['label.']],
     [{ ...RANGE, 'label.team': ['blue', 'red'] }, ['label.team']],
     [{ ...RANGE, 'label.team': 'x'.repeat(10_001) }, ['label.team']],

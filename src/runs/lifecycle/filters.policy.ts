@@ -31,20 +31,21 @@ export function textFilters(query: Query, now: Date): Filtered {
   }
   const names = Object.keys(labels);
   const errorText = typeof query['error_text'] === 'string' ? query['error_text'] : null;
-  if (errorText !== null || names.length > 0) problems.push(...unbounded(query, now));
+  const asked = [...(errorText === null ? [] : ['error_text']), ...names.map((name) => LABEL + name)];
+  const missing = missingBounds(query, now);
+  if (missing !== undefined) problems.push(...asked.map((name) => problem(name, missing)));
   if (problems.length > 0) return { problems };
   return { filters: { errorText, labels: names.length === 0 ? null : JSON.stringify(labels) } };
 }
 
-function unbounded({ agent_id: agent, from, to }: Query, now: Date): InputProblem[] {
+/** What is missing for a walk through runs, in words. */
+function missingBounds({ agent_id: agent, from, to }: Query, now: Date): string | undefined {
+  if (typeof agent !== 'string') return 'needs an agent_id beside it';
   const end = typeof to === 'string' ? Date.parse(to) : now.getTime();
   const days = typeof from === 'string' ? (end - Date.parse(from)) / DAY_MS : Number.POSITIVE_INFINITY;
-  return [
-    ...(typeof agent === 'string' ? [] : [problem('agent_id', 'is needed beside error_text and label')]),
-    ...(days <= MOST_DAYS
-      ? []
-      : [problem('from', `error_text and label search at most ${MOST_DAYS} days: from is needed, and no earlier`)]),
-  ];
+  return days <= MOST_DAYS
+    ? undefined
+    : `needs a range of at most ${MOST_DAYS} days beside it: from, and to unless it is now`;
 }
 
 function problem(name: string, msg: string): InputProblem {

@@ -176,7 +176,7 @@ describe('a list of runs by text', () => {
     const { status, json } = await scene.app.call('GET', '/api/v1/runs?error_text=x', { key: scene.key });
     expect({ status, locs: json.detail.map(({ loc }: Json) => loc[1]) }).toEqual({
       status: 422,
-      locs: ['agent_id', 'from'],
+      locs: ['error_text'],
     });
   });
 });
