@@ -55,8 +55,12 @@ function reachOf({ http, frame }: Operation): string {
   return `frame ${frame?.type}${frame?.reply ? ` → ${frame.reply}` : ''}`;
 }
 
-function callerOf({ capability, operatorsOnly, ours }: Operation): string {
-  const notes = [...(operatorsOnly ? ['no worker tokens'] : []), ...(ours ? ['*ours*'] : [])];
+function callerOf({ capability, operatorsOnly, systemAdminsOnly, ours }: Operation): string {
+  const notes = [
+    ...(operatorsOnly ? ['no worker tokens'] : []),
+    ...(systemAdminsOnly ? ['system admins'] : []),
+    ...(ours ? ['*ours*'] : []),
+  ];
   return [whoOf(capability), ...notes].join(', ');
 }
 

@@ -5,6 +5,7 @@ import { StartRefused, type Config } from './platform/config/config.ts';
 import { KeyRing } from './platform/crypto/key-ring.ts';
 import { applyMigrations } from './platform/db/migrate.ts';
 import { makePartitions } from './platform/db/partitions.ts';
+import { holdKeys } from './vault/index.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './platform/embedded-postgres/launcher.ts';
 
 /** Where the migrations are, beside the compiled program and in a checkout alike. */
@@ -114,29 +115,26 @@ async function migrate(url: string, setting: string): Promise<void> {
   }
 }
 
-/** Reads the key ring, and refuses a start that would find values which no key opens. */
+/**
+ * Reads the key ring, and refuses a start that would find values which no key opens. Of replicas that start at the same time on an
+ * empty database one makes the first key; the others, which do not have it, are refused.
+ */
 export async function openKeyRing({ keys }: Config, dataDir: string, databaseUrl: string): Promise<KeyRing> {
-  const used = await sealedKeyIds(databaseUrl);
-  const ring =
-    keys === undefined
-      ? KeyRing.load(path.join(dataDir, 'keys.json'), used.length === 0)
-      : KeyRing.parse(keys, 'SIGNALBOX_KEYS');
-  const missing = ring.missing(used);
-  if (missing.length > 0)
-    throw new StartRefused(
-      `The database holds values that were sealed with ${missing.join(', ')}, which neither SIGNALBOX_KEYS nor keys.json has`,
-    );
-  return ring;
-}
-
-async function sealedKeyIds(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl, options: '-c role=signalbox_system' });
   await client.connect();
   try {
-    const { rows } = await client.query<{ id: string }>(
-      'SELECT DISTINCT sealed_key_id AS id FROM api_key WHERE sealed IS NOT NULL',
-    );
-    return rows.map(({ id }) => id);
+    return await holdKeys(client, (needed) => {
+      const ring =
+        keys === undefined
+          ? KeyRing.load(path.join(dataDir, 'keys.json'), needed.length === 0)
+          : KeyRing.parse(keys, 'SIGNALBOX_KEYS');
+      const missing = ring.missing(needed);
+      if (missing.length > 0)
+        throw new StartRefused(
+          `The database holds values that were sealed with ${missing.join(', ')}, which neither SIGNALBOX_KEYS nor keys.json has`,
+        );
+      return ring;
+    });
   } finally {
     await client.end();
   }

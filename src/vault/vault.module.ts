@@ -3,14 +3,25 @@ import { BindingsController } from './bindings/bindings.controller.ts';
 import { CredentialBindings } from './bindings/bindings.service.ts';
 import { CredentialsController } from './credentials/credentials.controller.ts';
 import { StoredCredentials } from './credentials/credentials.service.ts';
+import { KeysController } from './keys/keys.controller.ts';
+import { VaultKeys } from './keys/keys.service.ts';
+import { SealAgainSweep } from './keys/keys.sweep.ts';
 import { HandedOut } from './supplies/handed-out.service.ts';
 import { HandedOutSweep } from './supplies/handed-out.sweep.ts';
 import { SecretSupplies } from './supplies/supplies.service.ts';
 
 /** What it may hold. */
 @Module({
-  controllers: [CredentialsController, BindingsController],
-  providers: [StoredCredentials, CredentialBindings, SecretSupplies, HandedOut, HandedOutSweep],
+  controllers: [CredentialsController, BindingsController, KeysController],
+  providers: [
+    StoredCredentials,
+    CredentialBindings,
+    VaultKeys,
+    SealAgainSweep,
+    SecretSupplies,
+    HandedOut,
+    HandedOutSweep,
+  ],
   exports: [SecretSupplies, HandedOut],
 })
 export class VaultModule {}

@@ -8,12 +8,16 @@ let stage: Stage;
 let roleless: string;
 let homeAgent: Agent;
 let foreignAgent: Agent;
+/** Of a run that goes on. */
+let runToken: string;
 
 beforeAll(async () => {
   stage = await Stage.open();
   roleless = (await stage.home.serviceKey([])).key;
   homeAgent = await stage.home.agent();
   foreignAgent = await stage.foreign.agent();
+  await stage.home.run(homeAgent);
+  runToken = (await stage.home.frame(homeAgent, 'run_claim', {})).job.secrets.AGENTOPS_MCP_TOKEN;
 });
 afterAll(() => stage.app.stop());
 
@@ -56,6 +60,12 @@ describe.each(samplesWhere((op) => !isOpen(op)))('%s', (_id, sampled) => {
     const asBasic = { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` };
     const { status } = await exchange(stage.app.url, { ...requestOf(op, nowhere, undefined), headers: asBasic });
     expect(status).toBe(401);
+  });
+
+  test('A10: the token of a run that goes on opens nothing here', async () => {
+    expect(runToken).toMatch(/^srt_/);
+    const { status, json } = await exchange(stage.app.url, requestOf(op, nowhere, runToken));
+    expect({ status, code: json.code }).toEqual({ status: 401, code: 'auth.invalid' });
   });
 
   test('U-37: a credential in the query string opens nothing', async () => {

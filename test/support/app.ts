@@ -26,6 +26,8 @@ export interface AppOptions {
   readonly via?: (url: string) => Promise<string>;
   /** Where it listens; the loopback address unless said. */
   readonly host?: string;
+  /** Its own keys; otherwise those that all replicas of a run share. */
+  readonly keyRing?: KeyRing;
   /** Operations of a shape that the product has none of. */
   readonly controllers?: readonly Type[];
 }
@@ -40,7 +42,8 @@ export async function startApp(options: AppOptions = {}) {
   const database = options.database ?? (await createSuiteDatabase());
   const config: Config = readConfig({ SIGNALBOX_LOG_LEVEL: 'error', ...options.env });
   const databaseUrl = options.via ? await options.via(database.url) : database.url;
-  const app = await createApp({ config, databaseUrl, keyRing: KeyRing.parse(KEYS, 'test') }, options.controllers);
+  const keyRing = options.keyRing ?? KeyRing.parse(KEYS, 'test');
+  const app = await createApp({ config, databaseUrl, keyRing }, options.controllers);
   await app.nest.listen(0, options.host ?? '127.0.0.1');
   const url = await app.nest.getUrl();
   return {

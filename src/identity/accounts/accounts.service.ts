@@ -35,8 +35,10 @@ const FIRST_KEY_NAME = 'First key';
 const LOCK_FIRST_START = `SELECT pg_advisory_xact_lock(hashtext('signalbox first start'))`;
 const ANY_ACCOUNT = 'SELECT 1 FROM account LIMIT 1';
 const INSERT_ACCOUNT = 'INSERT INTO account (id, slug, name) VALUES ($1, $2, $3)';
+/** The installation belongs to whoever has its first account. */
 const INSERT_OWNER = `
-  INSERT INTO principal (account_id, id, kind, name, email) VALUES ($1, $2, 'person', $3, $3)`;
+  INSERT INTO principal (account_id, id, kind, name, email, is_system_admin)
+  VALUES ($1, $2, 'person', $3, $3, NOT EXISTS (SELECT FROM account WHERE id <> $1))`;
 const INSERT_KEY = `
   INSERT INTO api_key (account_id, id, principal_id, name, scopes, secret_hash, created_by)
   VALUES ($1, $2, $3, $4, '{}', $5, $3)`;

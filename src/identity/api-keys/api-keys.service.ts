@@ -22,6 +22,7 @@ import {
   insertServiceAccount,
   listKeys,
   markRevoked,
+  sealedFor,
   type ApiKeyRow,
 } from './api-keys.store.ts';
 
@@ -46,7 +47,7 @@ export class ApiKeys {
     const principalId = await this.principalFor(ctx, wanted);
     const id = newId('apiKey', ctx.now.getTime());
     const key = newSecret('sk');
-    const sealed = this.keyRing.seal(key, bindingOf(ctx.actor.accountId, id));
+    const sealed = this.keyRing.seal(key, sealedFor(ctx.actor.accountId, id));
     const expiresAt = expiresText === null ? null : (readMoment(expiresText) ?? null);
     await insertKey(ctx, { id, principalId, name, scopes, secretHash: hashOf(key), sealed, expiresText, expiresAt });
     const { bound_to, role_ids = [] } = wanted;
@@ -76,7 +77,7 @@ export class ApiKeys {
     if (row.createdBy !== ctx.actor.id) throw AccessDenied({ message: 'Only whoever made this key may see it again' });
     if (!row.isFresh || !row.sealed || row.sealedKeyId === null) throw ApiKeyNotRecoverable();
     const sealed = { keyId: row.sealedKeyId, bytes: row.sealed };
-    return { key: this.keyRing.open(sealed, bindingOf(ctx.actor.accountId, key_id)) };
+    return { key: this.keyRing.open(sealed, sealedFor(ctx.actor.accountId, key_id)) };
   }
 
   /** Who the key will act as. */
@@ -102,11 +103,6 @@ function callerFor({ actor }: OpContext, serviceAccountId: string | null): strin
     throw invalid(['body', 'service_account_id'], 'A key of a person has no service account');
   }
   return actor.id;
-}
-
-/** A sealed secret that is moved to another row does not open. */
-function bindingOf(accountId: string, keyId: string): string {
-  return `api_key/${accountId}/${keyId}`;
 }
 
 function viewOf(row: ApiKeyRow): View {

@@ -1,4 +1,5 @@
 import type { Sealed } from '../../platform/crypto/key-ring.ts';
+import type { SealedTable } from '../../platform/crypto/sealed-tables.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 
 export interface ApiKeyRow {
@@ -32,6 +33,23 @@ export interface SealedRow {
   readonly sealed: Buffer | null;
   readonly sealedKeyId: string | null;
   readonly isFresh: boolean;
+}
+
+/** The same text as `sealedFor`, in SQL. */
+export const SEALED_API_KEYS: SealedTable = {
+  table: 'api_key',
+  key: [
+    ['account_id', 'text'],
+    ['id', 'text'],
+  ],
+  sealed: 'sealed',
+  keyId: 'sealed_key_id',
+  binding: `'api_key/' || account_id || '/' || id`,
+};
+
+/** A sealed secret that is moved to another row does not open. */
+export function sealedFor(accountId: string, keyId: string): string {
+  return `api_key/${accountId}/${keyId}`;
 }
 
 const INSERT = `

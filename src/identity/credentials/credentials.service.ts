@@ -172,6 +172,14 @@ function actorOf(row: CredentialRow | undefined): Actor {
   if (row.isRevoked) throw AuthRevoked();
   if (row.expiresInMs !== null && row.expiresInMs <= 0) throw AuthExpired();
   if (!row.isAccountActive) throw AccountSuspended();
-  const { kind, accountId, credentialId, scopes } = row;
-  return { kind, id: row.holderId, accountId, credentialId, scopes, agentHandle: row.handle ?? undefined };
+  const { kind, accountId, credentialId, scopes, isSystemAdmin } = row;
+  return {
+    kind,
+    id: row.holderId,
+    accountId,
+    credentialId,
+    scopes,
+    agentHandle: row.handle ?? undefined,
+    isSystemAdmin,
+  };
 }

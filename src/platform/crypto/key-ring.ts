@@ -75,7 +75,7 @@ export class KeyRing {
     if (!fs.existsSync(file)) {
       if (!mayCreate)
         throw new StartRefused(
-          `${file} is missing, and the database holds values that its keys opened: restore it, or set SIGNALBOX_KEYS`,
+          `${file} is missing, and this installation seals with a key that it held: restore it, or set SIGNALBOX_KEYS`,
         );
       const id = newKeyId();
       writeWhole(file, { active: id, keys: { [id]: randomBytes(KEY_BYTES) } });
@@ -123,12 +123,12 @@ export class KeyRing {
     if (this.file !== undefined) this.write(this.sealing);
   }
 
-  /** Encrypts with the active key. `binding` names the row; a value moved to another row does not open. */
-  seal(plain: string, binding: string): Sealed {
+  /** Encrypts, with the active key unless another is named. `binding` names the row; a value moved to another row does not open. */
+  seal(plain: string, binding: string, keyId = this.sealing): Sealed {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.key(this.sealing), nonce).setAAD(Buffer.from(binding));
+    const cipher = createCipheriv(CIPHER, this.key(keyId), nonce).setAAD(Buffer.from(binding));
     const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-    return { keyId: this.sealing, bytes: Buffer.concat([nonce, cipher.getAuthTag(), body]) };
+    return { keyId, bytes: Buffer.concat([nonce, cipher.getAuthTag(), body]) };
   }
 
   /** @throws Error when the key is not in the ring, or the value was changed or belongs to another row. */

@@ -10,6 +10,8 @@ export interface Actor {
   readonly scopes: readonly string[];
   /** Of a worker token: the handle of the agent it speaks for. */
   readonly agentHandle: string | undefined;
+  /** A person who looks after the installation itself. */
+  readonly isSystemAdmin?: boolean;
 }
 
 /** The account of what belongs to no account: refused calls of unknown callers. */

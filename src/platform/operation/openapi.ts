@@ -71,7 +71,11 @@ function isForWorkers({ capability }: Operation): boolean {
 function securityOf(op: Operation): Json[] {
   if (typeof op.capability === 'object' && 'anyoneBecause' in op.capability) return [];
   if (isForWorkers(op)) return [{ workerToken: [] }];
-  return [{ sessionCookie: [] }, { apiKey: [] }, ...(op.operatorsOnly ? [] : [{ workerToken: [] }])];
+  return [
+    { sessionCookie: [] },
+    { apiKey: [] },
+    ...(op.operatorsOnly || op.systemAdminsOnly ? [] : [{ workerToken: [] }]),
+  ];
 }
 
 function parametersOf(

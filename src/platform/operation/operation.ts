@@ -76,6 +76,8 @@ interface Declaration<Parts extends InputParts, Declared extends Output> {
   readonly capability: Capability | Anyone | typeof workerToken | typeof self;
   /** Refuses worker tokens even where the agent holds the capability. */
   readonly operatorsOnly?: true;
+  /** About the installation and not about an account: only people who look after it, whatever others hold. */
+  readonly systemAdminsOnly?: true;
   /** Not in the contract that public clients know: shown as such in the served document. */
   readonly ours?: true;
   readonly input: Parts;

@@ -139,6 +139,7 @@ export class OperationRunner {
 
   private mayCall(op: Operation, actor: Actor): boolean {
     if (typeof op.capability === 'object' && 'onlyWorkers' in op.capability) return actor.kind === 'agent';
+    if (op.systemAdminsOnly) return actor.isSystemAdmin === true;
     return !(op.operatorsOnly && actor.kind === 'agent');
   }
 
@@ -286,6 +287,7 @@ function project({ output }: Operation, result: unknown): unknown {
 }
 
 function whoMayCall(op: Operation): string {
+  if (op.systemAdminsOnly) return 'Only who looks after the installation may do this';
   return typeof op.capability === 'object' && 'onlyWorkers' in op.capability
     ? 'Only a worker token opens this'
     : 'A worker token does not open this';

@@ -16,8 +16,8 @@ const FORGET_AFTER_HOURS = 24;
  */
 const TOUCH = `
   WITH touched AS (
-    INSERT INTO replica (id, started_at, seen_at) VALUES ($1, now(), now())
-    ON CONFLICT (id) DO UPDATE SET seen_at = now(), is_mourned = false),
+    INSERT INTO replica (id, started_at, seen_at, key_ids) VALUES ($1, now(), now(), $4)
+    ON CONFLICT (id) DO UPDATE SET seen_at = now(), is_mourned = false, key_ids = excluded.key_ids),
   alive AS (SELECT count(*)::int AS others FROM replica WHERE id <> $1 AND seen_at > now() - make_interval(secs => $2)),
   dead AS (
     UPDATE replica SET is_mourned = true WHERE id <> $1 AND NOT is_mourned AND seen_at < now() - make_interval(secs => $2) RETURNING id),
@@ -26,6 +26,10 @@ const TOUCH = `
       WHEN seen_at < now() - make_interval(secs => $2) OR EXISTS (SELECT FROM dead) OR ($3 AND (SELECT others FROM alive) = 0) THEN now()
       ELSE since END)
   SELECT others FROM alive`;
+/** The others are alive for somewhat longer here: who is late may be back at once. */
+const WITHOUT_KEY = `
+  SELECT count(*)::int AS others FROM replica
+   WHERE id <> $1 AND seen_at > now() - make_interval(secs => 2 * $2::float8) AND NOT key_ids @> ARRAY[$3::text]`;
 const LEAVE = 'DELETE FROM replica WHERE id = $1 OR seen_at < now() - make_interval(hours => $2)';
 
 /** This process among its equals: its id, its sign of life, and whether there are others. */
@@ -35,6 +39,7 @@ export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Log('replica');
   private others = 0;
   private hasStarted = false;
+  private keyIds: readonly string[] = [];
   private timer: NodeJS.Timeout | undefined;
   private readonly leaving = new AbortController();
 
@@ -64,6 +69,18 @@ export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
     this.leaving.abort();
   }
 
+  /** Tells the others which keys this process can open values with, from its next sign of life on. */
+  announceKeys(keyIds: readonly string[]): void {
+    this.keyIds = [...keyIds];
+  }
+
+  /** How many other replicas live that do not know a key: what is sealed with it they could not open. */
+  async othersWithoutKey(keyId: string): Promise<number> {
+    const values = [this.id, REPLICA_ALIVE_SECONDS, keyId];
+    const [row] = await this.database.acrossAccounts<{ others: number }>({ text: WITHOUT_KEY, values });
+    return row?.others ?? 0;
+  }
+
   async onApplicationBootstrap(): Promise<void> {
     await this.touch();
     this.timer = setInterval(() => void this.touch(), TOUCH_MS).unref();
@@ -78,7 +95,7 @@ export class Replica implements OnApplicationBootstrap, OnApplicationShutdown {
     try {
       const [row] = await this.database.acrossAccounts<{ others: number }>({
         text: TOUCH,
-        values: [this.id, REPLICA_ALIVE_SECONDS, !this.hasStarted],
+        values: [this.id, REPLICA_ALIVE_SECONDS, !this.hasStarted, this.keyIds],
       });
       this.hasStarted = true;
       this.others = row?.others ?? 0;

@@ -1,4 +1,5 @@
 import type { Sealed } from '../../platform/crypto/key-ring.ts';
+import type { SealedTable } from '../../platform/crypto/sealed-tables.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 
@@ -19,7 +20,20 @@ export interface CredentialRow {
   readonly bound_agents: number;
 }
 
-/** A value that is moved to another row or version does not open. The same text in SQL: see the room's `keys`. */
+/** The same text as `valueBinding`, in SQL. */
+export const SEALED_VALUES: SealedTable = {
+  table: 'credential_value',
+  key: [
+    ['account_id', 'text'],
+    ['credential_id', 'text'],
+    ['version', 'int'],
+  ],
+  sealed: 'sealed',
+  keyId: 'sealed_key_id',
+  binding: `'credential_value/' || account_id || '/' || credential_id || '/' || version`,
+};
+
+/** A value that is moved to another row or version does not open. */
 export function valueBinding(accountId: string, credentialId: string, version: number): string {
   return `credential_value/${accountId}/${credentialId}/${version}`;
 }

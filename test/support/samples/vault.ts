@@ -1,5 +1,6 @@
 import * as bindings from '../../../src/vault/bindings/bindings.contract.ts';
 import * as credentials from '../../../src/vault/credentials/credentials.contract.ts';
+import * as keys from '../../../src/vault/keys/keys.contract.ts';
 import { newToken } from '../../contract/exchange.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { nothing, sample } from './sample.ts';
@@ -52,4 +53,10 @@ export const vaultSamples = [
   sample(bindings.listCredentialsOfAgent, async (tenant) => ({
     path: { agent_id: (await bound(tenant)).agent_id },
   })),
+  sample(keys.listVaultKeys, nothing),
+  sample(keys.rotateVaultKey, async () => ({
+    body: { reason: 'it may have leaked' },
+    answers: 409, // the tests' keys come from the environment
+  })),
+  sample(keys.getKeyRotation, async () => ({ path: { rotation_id: 'rot_none' }, answers: 404 })),
 ];
