@@ -287,7 +287,7 @@ function project({ output }: Operation, result: unknown): unknown {
 }
 
 function whoMayCall(op: Operation): string {
-  if (op.systemAdminsOnly) return 'Only who looks after the installation may do this';
+  if (op.systemAdminsOnly) return `Only who looks after the installation has the capability ${String(op.capability)}`;
   return typeof op.capability === 'object' && 'onlyWorkers' in op.capability
     ? 'Only a worker token opens this'
     : 'A worker token does not open this';
