@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { IdentityModule } from '../identity/index.ts';
 import { RunsModule } from '../runs/index.ts';
+import { VaultModule } from '../vault/index.ts';
 import { WorkersModule } from '../workers/index.ts';
 import { ArtifactsController } from './artifacts/artifacts.controller.ts';
 import { Artifacts } from './artifacts/artifacts.service.ts';
@@ -24,9 +25,11 @@ import { TreeController } from './tree/tree.controller.ts';
 import { RunTrees } from './tree/tree.service.ts';
 import { StreamController } from './stream/stream.controller.ts';
 import { RunStreams } from './stream/stream.service.ts';
+import { RunTails } from './tails/tails.service.ts';
+import { TailsSweep } from './tails/tails.sweep.ts';
 
 @Module({
-  imports: [IdentityModule, RunsModule, WorkersModule],
+  imports: [IdentityModule, VaultModule, RunsModule, WorkersModule],
   controllers: [
     EventsController,
     SpansController,
@@ -52,6 +55,8 @@ import { RunStreams } from './stream/stream.service.ts';
     RunStreams,
     RunTrees,
     RetentionSweep,
+    RunTails,
+    TailsSweep,
   ],
   exports: [RunStreams],
 })

@@ -30,3 +30,4 @@ export { toMessage } from './records/records.policy.ts';
 export type { Claimant, ClaimResult, Job } from './moves/claim.store.ts';
 export type { End, Holder } from './moves/moves.store.ts';
 export { forgetRuns } from './retention/retention.store.ts';
+export { countMasked } from './lifecycle/masked.store.ts';

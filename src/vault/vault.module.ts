@@ -6,6 +6,7 @@ import { StoredCredentials } from './credentials/credentials.service.ts';
 import { KeysController } from './keys/keys.controller.ts';
 import { VaultKeys } from './keys/keys.service.ts';
 import { SealAgainSweep } from './keys/keys.sweep.ts';
+import { Masks } from './masking/masks.service.ts';
 import { HandedOut } from './supplies/handed-out.service.ts';
 import { HandedOutSweep } from './supplies/handed-out.sweep.ts';
 import { SecretSupplies } from './supplies/supplies.service.ts';
@@ -21,7 +22,8 @@ import { SecretSupplies } from './supplies/supplies.service.ts';
     SecretSupplies,
     HandedOut,
     HandedOutSweep,
+    Masks,
   ],
-  exports: [SecretSupplies, HandedOut],
+  exports: [SecretSupplies, HandedOut, Masks],
 })
 export class VaultModule {}

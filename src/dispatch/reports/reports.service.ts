@@ -7,6 +7,7 @@ import {
   RunMoves,
   RunNotFound,
   acknowledgeCancel,
+  countMasked,
   factsOfHolder,
   isTerminal,
   keepLateReport,
@@ -15,11 +16,14 @@ import {
   type Holder,
   type RunRow,
 } from '../../runs/index.ts';
+import { Masks } from '../../vault/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
 import type { completeRun, failRun, startRun } from './reports.contract.ts';
 import { objectIn, reportedUsage, sessionIn } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
+/** What of a report is free; the rest are ids of ours and counts. */
+const MASKED = ['output', 'error', 'diagnostics', 'snapshot', 'usage'];
 const STALE: Lateness = { why: 'stale_attempt', attempt: null };
 
 type Report = In<typeof completeRun> | In<typeof failRun>;
@@ -35,6 +39,7 @@ export class Reports {
     @Inject(RunLifecycle) private readonly runs: RunLifecycle,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Channels) private readonly channels: Channels,
+    @Inject(Masks) private readonly masks: Masks,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -52,8 +57,9 @@ export class Reports {
     return declined(run);
   }
 
-  async complete(ctx: OpContext, report: In<typeof completeRun>): Promise<RunState> {
-    const holder = this.holder(ctx, report);
+  async complete(ctx: OpContext, given: In<typeof completeRun>): Promise<RunState> {
+    const holder = this.holder(ctx, given);
+    const { report, masked } = await this.masked(ctx, holder, given);
     const { output, usage, diagnostics, snapshot } = report;
     const texts = {
       output: JSON.stringify(objectIn(output) ?? {}),
@@ -62,11 +68,14 @@ export class Reports {
       snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
     };
     const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: frameIdOf(ctx) });
-    return isDone ? this.ended(ctx, holder, 'succeeded') : this.late(ctx, holder, report);
+    const state = isDone ? this.ended(ctx, holder, 'succeeded') : await this.late(ctx, holder, report);
+    await countMasked(ctx, holder.runId, masked);
+    return state;
   }
 
-  async fail(ctx: OpContext, report: In<typeof failRun>): Promise<RunState> {
-    const holder = this.holder(ctx, report);
+  async fail(ctx: OpContext, given: In<typeof failRun>): Promise<RunState> {
+    const holder = this.holder(ctx, given);
+    const { report, masked } = await this.masked(ctx, holder, given);
     const { error, diagnostics, snapshot } = report;
     const status = await this.moves.fail(ctx, holder, {
       error,
@@ -74,7 +83,9 @@ export class Reports {
       snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
       frameId: frameIdOf(ctx),
     });
-    return status ? this.ended(ctx, holder, status) : this.late(ctx, holder, report);
+    const state = status ? this.ended(ctx, holder, status) : await this.late(ctx, holder, report);
+    await countMasked(ctx, holder.runId, masked);
+    return state;
   }
 
   private holder(
@@ -83,6 +94,18 @@ export class Reports {
   ): Holder {
     this.presence.heard(ctx.actor, report.worker_id, 'frame');
     return { runId: report.run_id, agentId: ctx.actor.id, workerId: report.worker_id, attempt: report.attempt ?? null };
+  }
+
+  /** A report with no value in it that was handed out, the snapshot too: clients mask theirs, so none misses anything. */
+  private async masked<Kind extends Report>(
+    ctx: OpContext,
+    holder: Holder,
+    given: Kind,
+  ): Promise<{ readonly report: Kind; readonly masked: number }> {
+    const masking = await this.masks.of(ctx, holder);
+    const report: Record<string, unknown> = { ...given };
+    for (const field of MASKED) if (report[field] !== undefined) report[field] = masking.value(report[field], field);
+    return { report: report as Kind, masked: masking.total };
   }
 
   private ended(ctx: OpContext, holder: Holder, status: RunState['status']): RunState {

@@ -62,12 +62,28 @@ const NOTHING: readonly never[] = [];
  * `newId` is asked for each artifact. Most events are small and cost one JSON.stringify.
  */
 export function fitEvent(event: JsonObject, limits: EventLimits, newId: () => string): Fitted {
-  const isDeep = isDeeperThan(event, limits.depth + 1); // the event itself is a level
-  if (!isDeep) {
-    const text = JSON.stringify(event);
-    if (isSmall(text, limits.fieldBytes)) return { text, artifacts: NOTHING, truncated: NOTHING, tooDeep: NOTHING };
-  }
-  return new Fitting(event, limits, newId).result(isDeep);
+  const text = smallText(event, limits);
+  return text === undefined ? fitLarge(event, limits, newId) : fitted(text);
+}
+
+/** The JSON of an event that fits by far, as most do; undefined for the others. */
+export function smallText(event: JsonObject, limits: EventLimits): string | undefined {
+  if (isTooDeep(event, limits)) return undefined;
+  const text = JSON.stringify(event);
+  return isSmall(text, limits.fieldBytes) ? text : undefined;
+}
+
+/** An event that needs no fitting. */
+export function fitted(text: string): Fitted {
+  return { text, artifacts: NOTHING, truncated: NOTHING, tooDeep: NOTHING };
+}
+
+function fitLarge(event: JsonObject, limits: EventLimits, newId: () => string): Fitted {
+  return new Fitting(event, limits, newId).result(isTooDeep(event, limits));
+}
+
+function isTooDeep(event: JsonObject, limits: EventLimits): boolean {
+  return isDeeperThan(event, limits.depth + 1); // the event itself is a level
 }
 
 /** A text as short as its preview may be, never ending in half a character. */

@@ -6,7 +6,8 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { alteredUnder } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { RunNotFound, factsOfHolder, whyLate, type Lateness } from '../../runs/index.ts';
+import { RunNotFound, countMasked, factsOfHolder, whyLate, type Lateness } from '../../runs/index.ts';
+import { Masks, type Masking } from '../../vault/index.ts';
 import { Presence } from '../../workers/index.ts';
 import { RunStaleAttempt, RunTerminal } from '../events/events.faults.ts';
 import { ArtifactNotFound, ArtifactNotWritable, ArtifactTooLarge } from './artifacts.faults.ts';
@@ -26,7 +27,12 @@ type Sent = Pick<In<typeof createArtifact>, 'name' | 'content' | 'mime_type'>;
 const LOOKS = 3;
 
 /** What became of an artifact: it was stored, or it came too late and was kept beside the record. */
-type Outcome = { readonly row: ArtifactRow } | { readonly late: Lateness };
+type Outcome = Stored | { readonly late: Lateness };
+interface Stored {
+  readonly row: ArtifactRow;
+  /** As it was stored: masked. */
+  readonly content: string;
+}
 
 /**
  * Takes the artifacts that workers write. Only who holds the run adds to it; what comes later is kept as late evidence, and the
@@ -36,6 +42,7 @@ type Outcome = { readonly row: ArtifactRow } | { readonly late: Lateness };
 export class ArtifactWriting {
   constructor(
     @Inject(Presence) private readonly presence: Presence,
+    @Inject(Masks) private readonly masks: Masks,
     @Inject(Bus) private readonly bus: Bus,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -43,15 +50,15 @@ export class ArtifactWriting {
   async create(ctx: OpContext, input: In<typeof createArtifact>): Promise<Out<typeof createArtifact>> {
     const { run_id: runId } = input;
     const artifact = this.ready(ctx, newId('artifact', ctx.now.getTime()), input);
-    const row = await this.store(ctx, this.writerOfToken(ctx, runId), artifact, false);
-    return { ...toArtifactSummary(runId, row), content: artifact.content };
+    const { row, content } = await this.store(ctx, this.writerOfToken(ctx, runId), artifact, false);
+    return { ...toArtifactSummary(runId, row), content };
   }
 
   async update(ctx: OpContext, input: In<typeof updateArtifact>): Promise<Out<typeof updateArtifact>> {
     const { run_id: runId, artifact_id: id } = input;
     const artifact = this.ready(ctx, id, input);
-    const row = await this.store(ctx, this.writerOfToken(ctx, runId), artifact, true);
-    return { ...toArtifactSummary(runId, row), content: artifact.content };
+    const { row, content } = await this.store(ctx, this.writerOfToken(ctx, runId), artifact, true);
+    return { ...toArtifactSummary(runId, row), content };
   }
 
   /** The same frame again is the same artifact. */
@@ -60,8 +67,8 @@ export class ArtifactWriting {
     this.presence.heard(ctx.actor, workerId, 'events');
     const id = known ?? `art_${digestOf(workerId, frameIdOf(ctx))}`;
     const writer = { runId, agentId: ctx.actor.id, workerId, attempt };
-    const { id: stored } = await this.store(ctx, writer, this.ready(ctx, id, input), typeof known === 'string');
-    return { artifact_id: stored };
+    const { row } = await this.store(ctx, writer, this.ready(ctx, id, input), typeof known === 'string');
+    return { artifact_id: row.id };
   }
 
   private writerOfToken(ctx: OpContext, runId: string): Writer {
@@ -77,14 +84,14 @@ export class ArtifactWriting {
     return { id, name, mimeType, content, bytes, altered: alteredUnder(ctx.altered, []) };
   }
 
-  private async store(
-    ctx: OpContext,
-    writer: Writer,
-    artifact: WrittenArtifact,
-    isKnown: boolean,
-  ): Promise<ArtifactRow> {
-    const outcome = await ctx.briefly((inner) => this.storeOrKeep(inner, writer, artifact, isKnown));
-    if ('row' in outcome) return outcome.row;
+  private async store(ctx: OpContext, writer: Writer, artifact: WrittenArtifact, isKnown: boolean): Promise<Stored> {
+    const outcome = await ctx.briefly(async (inner) => {
+      const masking = await this.masks.of(inner, { ...writer, workerId: writer.workerId ?? '' });
+      const done = await this.storeOrKeep(inner, writer, masked(artifact, masking), isKnown);
+      await countMasked(inner, writer.runId, masking.total);
+      return done;
+    });
+    if ('row' in outcome) return outcome;
     throw outcome.late.why === 'after_end' ? RunTerminal() : RunStaleAttempt();
   }
 
@@ -99,9 +106,9 @@ export class ArtifactWriting {
       const written = await (isKnown ? overwriteArtifact : addArtifact)(ctx, writer, artifact);
       if (written && written.id !== null) {
         ctx.afterCommit(() => this.bus.poke('run.grew', accountKey(ctx.actor.accountId, runId)));
-        return { row: written };
+        return { row: written, content: artifact.content };
       }
-      if (written) return { row: await this.existing(ctx, runId, written.day, artifact.id, isKnown) };
+      if (written) return this.existing(ctx, runId, written.day, artifact.id, isKnown);
       const late = await this.keepLate(ctx, writer, artifact);
       if (late) return { late };
     }
@@ -115,11 +122,11 @@ export class ArtifactWriting {
     day: string,
     id: string,
     isOverwrite: boolean,
-  ): Promise<ArtifactRow> {
+  ): Promise<Stored> {
     const row = await findArtifact(ctx, { accountId: ctx.actor.accountId, runId, day }, id);
     if (!row) throw ArtifactNotFound();
     if (isOverwrite) throw ArtifactNotWritable();
-    return row;
+    return { row, content: row.content };
   }
 
   /** Undefined when the writer does hold the run by now. */
@@ -136,6 +143,13 @@ export class ArtifactWriting {
     await keepLateArtifact(ctx, writer, { ...late, id: lateId, day: run.day, content: kept });
     return late;
   }
+}
+
+function masked(artifact: WrittenArtifact, masking: Masking): WrittenArtifact {
+  const name = masking.text(artifact.name, 'name');
+  const mimeType = masking.text(artifact.mimeType, 'mime_type');
+  const content = masking.text(artifact.content, 'content');
+  return { ...artifact, name, mimeType, content, bytes: Buffer.byteLength(content) };
 }
 
 function frameIdOf({ frame, requestId }: OpContext): string {

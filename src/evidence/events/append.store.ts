@@ -1,4 +1,5 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
+import { handedOut } from '../../vault/index.ts';
 import type { BatchColumns } from './batch.policy.ts';
 import type { Tally } from './tally.policy.ts';
 import { tallyValues, tallying } from './tally.store.ts';
@@ -29,9 +30,12 @@ export interface Appended {
   readonly usage_source: 'total' | 'spans' | null;
 }
 
+const HANDED_OUT = handedOut({ account: '$1', run: '$2', agent: '$3', worker: '$4' });
+
 /**
  * All of the batch that touches the run, whose row lock makes the numbers one sequence: it is taken before the numbers are
- * and kept until the commit, so whoever sees a number sees all before it.
+ * and kept until the commit, so whoever sees a number sees all before it. A batch that was masked by less than what was handed
+ * out by now, or without knowing what is undecided before it, is not taken.
  */
 const HELD = `
   held AS (
@@ -43,7 +47,7 @@ const HELD = `
       output = coalesce($10::json, output),
       output_bytes = coalesce($11, output_bytes)
      WHERE account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND status IN ('claimed', 'running')
-       AND ($5::int IS NULL OR attempt = $5)
+       AND ($5::int IS NULL OR attempt = $5) AND tails_version = $23 AND ${HANDED_OUT} = $24
     RETURNING day, attempt, last_seq - $7 AS base, usage_source)`;
 
 /**
@@ -52,12 +56,13 @@ const HELD = `
  */
 const LOGGED = `
   logged AS (
-    INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, identity, stream_seq, event, altered, truncated)
+    INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, identity, stream_seq, event, altered, truncated, masked)
     SELECT $1, $2, held.day, held.base + place, held.attempt, type, substring(identities FROM place::int * 16 - 15 FOR 16), $6::int, event::json,
            CASE WHEN marks IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(marks -> place::text -> 'altered')) END,
-           marks -> place::text -> 'truncated'
+           marks -> place::text -> 'truncated', marks -> place::text -> 'masked'
       FROM held, (SELECT $12::text AS lines, $13::text[] AS types, $14::bytea AS identities, $15::jsonb AS marks OFFSET 0) AS given,
            unnest(string_to_array(lines, E'\\n'), types) WITH ORDINALITY AS item (event, type, place)
+     WHERE event <> ''
     ON CONFLICT (account_id, run_id, identity, day) WHERE identity IS NOT NULL DO NOTHING
     RETURNING seq)`;
 
@@ -112,13 +117,13 @@ function statement(hasSpans: boolean, hasArtifacts: boolean): string {
     HELD,
     LOGGED,
     TALLIED,
-    ...(hasSpans ? [spans('$22')] : []),
-    ...(hasArtifacts ? [artifacts(hasSpans ? '$23' : '$22')] : []),
+    ...(hasSpans ? [spans('$25')] : []),
+    ...(hasArtifacts ? [artifacts(hasSpans ? '$26' : '$25')] : []),
   ];
   return `
   WITH ${parts.join(',')}
   SELECT base::float8 AS base, now() AS at, day::text AS day, attempt, usage_source,
-         CASE WHEN (SELECT count(*) FROM logged) < $7 THEN ARRAY(SELECT (seq - base)::int FROM logged ORDER BY seq) END AS fresh
+         CASE WHEN (SELECT count(*) FROM logged) < $22 THEN ARRAY(SELECT (seq - base)::int FROM logged ORDER BY seq) END AS fresh
     FROM held`;
 }
 
@@ -129,12 +134,19 @@ const STATEMENTS = {
   both: statement(true, true),
 };
 
-/** Undefined when the sender does not hold the run. */
+/** What a batch was masked by. */
+export interface MaskedBy {
+  readonly handedOut: string;
+  readonly tailsVersion: number;
+}
+
+/** Undefined when the sender does not hold the run, or the batch was masked by something else than holds now. */
 export async function appendBatch(
   ctx: Sql,
   sender: Sender,
   batch: BatchColumns,
   tally: Tally,
+  by: MaskedBy,
 ): Promise<Appended | undefined> {
   const { runId, agentId, workerId, attempt, streamSeq } = sender;
   const { count, toolCalls, total, output, lines, types, identities, marks } = batch;
@@ -152,6 +164,7 @@ export async function appendBatch(
     ...[count, toolCalls, total, output, output === null ? null : Buffer.byteLength(output)],
     ...[lines, types, identities, marks],
     ...tallyValues(tally),
+    ...[batch.stored, by.tailsVersion, by.handedOut],
     ...optional,
   ]);
   return row;

@@ -1,16 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../platform/json/json.ts';
-import { IDENTITY_BYTES, columnType, columnsOf, identityOf, prepareBatch, type ReadyBatch } from './batch.policy.ts';
+import {
+  IDENTITY_BYTES,
+  columnType,
+  columnsOf,
+  identityOf,
+  prepareEvents,
+  readBatch,
+  type ReadyEvent,
+  type Refusal,
+} from './batch.policy.ts';
 
 const limits = { fieldBytes: 65_536, eventBytes: 1_048_576, artifactBytes: 33_554_432, depth: 64 };
 
-function prepare(events: readonly unknown[], altered: Readonly<Record<number, readonly string[]>> = {}): ReadyBatch {
+interface Prepared {
+  readonly events: readonly ReadyEvent[];
+  readonly refused: readonly Refusal[];
+}
+
+function prepare(events: readonly unknown[], altered: Readonly<Record<number, readonly string[]>> = {}): Prepared {
   let made = 0;
-  return prepareBatch(events, {
-    limits,
-    newArtifactId: () => `art_${(made += 1)}`,
-    alteredOf: (index) => altered[index],
-  });
+  const { events: given, refused } = readBatch(events, (index) => altered[index]);
+  return { events: prepareEvents(given, { limits, newArtifactId: () => `art_${(made += 1)}` }), refused };
 }
 
 const hex = (event: JsonObject): string => identityOf(event).toString('hex');

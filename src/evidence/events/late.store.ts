@@ -32,8 +32,9 @@ export async function keepLateEvents(
   batch: LateBatch,
 ): Promise<ReadyEvent[]> {
   const { day, attempt, why, kind, events, ids } = batch;
-  const lines = events.map(({ text, altered, truncated }) => {
-    return `{"event":${text},"altered":${JSON.stringify(altered)},"truncated":${JSON.stringify(truncated)},"stream_seq":${streamSeq}}`;
+  const lines = events.map(({ text, altered, truncated, masked = {} }) => {
+    const [ofText, ofFields, ofMask] = [altered, truncated, masked].map((mark) => JSON.stringify(mark));
+    return `{"event":${text},"altered":${ofText},"truncated":${ofFields},"masked":${ofMask},"stream_seq":${streamSeq}}`;
   });
   const kept = await sql<{ id: string }>(KEEP, [
     actor.accountId,

@@ -48,7 +48,10 @@ const page = (condition: string): string => `
             FROM (SELECT * FROM run_log WHERE account_id = $1 AND run_id = $2 AND day = $3::date AND seq > $4 AND ${condition}
                    ORDER BY seq LIMIT $5) AS wanted) AS counted
    WHERE bytes_before <= ${PAGE_BYTES} ORDER BY seq`;
-const ALL = page('true');
+/** A live reader is told nothing beyond an event that waits: it would miss that one. */
+const ALL = page(
+  'seq < coalesce((SELECT held_seq FROM run_holds WHERE account_id = $1 AND id = $2), 9223372036854775807)',
+);
 const EVENTS = page(`type <> 'run.status' AND seq <= $4 + ${NUMBERS_A_LOOK}
   AND ($6::text[] IS NULL OR type = ANY ($6)) AND ($7::text IS NULL OR lower(event ->> 'level') = lower($7))
   AND ($8::text IS NULL OR event ->> 'span_id' = $8) AND ($9::text IS NULL OR strpos(lower(event::text), lower($9)) > 0)`);

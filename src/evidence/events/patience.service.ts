@@ -22,11 +22,14 @@ export class Patience {
   ) {}
 
   /** @throws what `work` threw last, when the time is over, the replica leaves or too much waits already. */
-  async throughOutage<Result>(size: number, work: () => Promise<Result>): Promise<Result> {
+  async throughOutage<Result>(sizeOf: () => number, work: () => Promise<Result>): Promise<Result> {
+    let size: number;
     try {
       return await work();
     } catch (error) {
-      if (!mayPass(error) || this.held + size > HELD_UNITS) throw error;
+      if (!mayPass(error)) throw error;
+      size = sizeOf();
+      if (this.held + size > HELD_UNITS) throw error;
     }
     this.held += size;
     try {

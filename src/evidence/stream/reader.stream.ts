@@ -6,7 +6,15 @@ import { findArtifact } from '../artifacts/artifacts.store.ts';
 import { readLog, type LogRow, type Reading, type RunPlace } from '../events/log.store.ts';
 import { dayOf } from '../events/view.policy.ts';
 import type { Outflow } from './outflow.stream.ts';
-import { SpokenText, endEvents, endOf, isWanted, partialText, rowEvent, type StreamEvent } from './projection.policy.ts';
+import {
+  SpokenText,
+  endEvents,
+  endOf,
+  isWanted,
+  partialText,
+  rowEvent,
+  type StreamEvent,
+} from './projection.policy.ts';
 import { textAt, type Seen } from './stream.store.ts';
 
 const ROWS_A_PAGE = 500;

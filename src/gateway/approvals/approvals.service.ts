@@ -9,6 +9,7 @@ import { newId } from '../../platform/ids/ids.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import { cursorOf, placeOf } from '../../platform/operation/cursor.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import { Masks } from '../../vault/index.ts';
 import type { decideApproval, getApproval, listApprovals } from './approvals.contract.ts';
 import { ApprovalChanged, ApprovalDecided, ApprovalExpired, ApprovalNotFound } from './approvals.faults.ts';
 import {
@@ -48,6 +49,7 @@ export interface Unasked {
 @Injectable()
 export class Approvals {
   constructor(
+    @Inject(Masks) private readonly masks: Masks,
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
     @Inject(WorkerConfigs) private readonly configs: WorkerConfigs,
     @Inject(Bus) private readonly bus: Bus,
@@ -104,7 +106,7 @@ export class Approvals {
 
   private async open(ctx: OpContext, proposal: Proposal, hash: string, windowSeconds: number): Promise<Asked> {
     const id = newId('approval', ctx.now.getTime());
-    const stored = this.masked(proposal.arguments);
+    const stored = await this.masked(ctx, proposal);
     const row = await insertApproval(ctx, id, proposal, { stored, hash, windowSeconds });
     if (row) {
       const { runId: run_id, toolName: tool_name, ruleId: rule_id } = proposal;
@@ -124,8 +126,8 @@ export class Approvals {
   }
 
   /** What may be kept of what was proposed. */
-  private masked(proposed: JsonObject | null): JsonObject | null {
-    return proposed;
+  private async masked(ctx: OpContext, proposal: Proposal): Promise<JsonObject | null> {
+    return (await this.masks.of(ctx, proposal)).value(proposal.arguments, 'arguments');
   }
 
   private async find(ctx: OpContext, id: string): Promise<ApprovalRow> {

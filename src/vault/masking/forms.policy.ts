@@ -123,5 +123,5 @@ function jsonForms(value: string): string[] {
     forms.push(escapedUnits(plain.replaceAll('\\"', '\\u0022'), /[<>&'+`]|[^\0-\x7f]/g, isUpper));
     if (value.length <= WHOLLY_ESCAPED) forms.push(escapedUnits(value, /[^]/g, isUpper));
   }
-  return forms;
+  return [...forms, inside(plain), inside(forms[2] ?? plain)];
 }

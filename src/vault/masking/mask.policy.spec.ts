@@ -9,7 +9,11 @@ const matcher = Matcher.of([SECRET, '12345678', 'pin7']);
 
 function masked(event: JsonObject) {
   const masking = new Masking(matcher);
-  return { event: masking.event(event), counts: masking.masked };
+  const before = structuredClone(event);
+  const result = masking.event(event);
+  if (result !== event) expect(structuredClone(event)).toEqual(before);
+  expect(masking.isClean(JSON.stringify(before))).toBe(result === event);
+  return { event: result, counts: masking.masked };
 }
 
 describe('an event', () => {
@@ -29,6 +33,16 @@ describe('an event', () => {
       payload: { args: [{ [REDACTED]: { deep: [REDACTED, REDACTED, 1.5] } }] },
     });
     expect(counts).toEqual({ event_type: 1, name: 1, content: 2, span_id: 1, payload: 3, metadata: 1, other: 1 });
+  });
+
+  it.each([
+    ['JSON', JSON.stringify({ value: 'q"uo\\te-and-ü' })],
+    ['JSON in JSON', JSON.stringify(JSON.stringify(['q"uo\\te-and-ü']))],
+  ])('that holds a value as %s is not mistaken for a clean one', (_, content) => {
+    const masking = new Masking(Matcher.of(['q"uo\\te-and-ü']));
+    const event = { event_type: 'x', content };
+    expect(masking.isClean(JSON.stringify(event))).toBe(false);
+    expect(masking.event(event)['content']).toContain(REDACTED);
   });
 
   it('without a value is the same object, and nothing is counted', () => {
@@ -66,12 +80,28 @@ describe('an event', () => {
   });
 });
 
-it('bearer secrets of ours are masked whoever they belong to', () => {
-  const masking = new Masking(Matcher.of([]));
+describe('a bearer secret of ours', () => {
   const token = `swt_${'aB3_-'.repeat(9).slice(0, 43)}`;
-  expect(masking.text(`Authorization: Bearer ${token}, sk_short`, 'content')).toBe(
-    `Authorization: Bearer ${REDACTED}, sk_short`,
-  );
-  expect(masking.masked).toEqual({ content: 1 });
-  expect(masking.total).toBe(1);
+  const ofRun = `srt_${Buffer.from('["k","acct_1","run_1","agent_1",1]').toString('base64url')}.${'x'.repeat(43)}`;
+
+  it.each([
+    ['a worker’s token', `Bearer ${token}, sk_short`, `Bearer ${REDACTED}, sk_short`],
+    ['a key', `key=${token.replace('swt', 'sk')}`, `key=${REDACTED}`],
+    ['a run’s token', `"${ofRun}"`, `"${REDACTED}"`],
+    ['in base64', `Basic ${Buffer.from(token).toString('base64')}`, `Basic ${REDACTED}`],
+    ['in base64 behind a name', `Basic ${Buffer.from(`x:${token}`).toString('base64')}`, `Basic ${REDACTED}`],
+    ['in base64 behind another', `Basic ${Buffer.from(`x${token}:`).toString('base64')}`, `Basic ${REDACTED}`],
+  ])('is masked whoever it belongs to: %s', (_, text, expected) => {
+    const masking = new Masking(Matcher.of([]));
+    expect(masking.isClean(text)).toBe(false);
+    expect(masking.text(text, 'content')).toBe(expected);
+    expect(masking.masked).toEqual({ content: 1 });
+  });
+
+  it('is none where it only begins like one', () => {
+    const masking = new Masking(Matcher.of([]));
+    for (const text of ['sk_1234567890', 'task_'.repeat(20), `c3d0X${'A'.repeat(80)}`])
+      expect(masking.text(text, 'content')).toBe(text);
+    expect(masking.total).toBe(0);
+  });
 });

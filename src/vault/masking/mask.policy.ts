@@ -1,13 +1,10 @@
 import { DeepJson, type JsonObject } from '../../platform/json/json.ts';
+import { mayHoldBearer, withoutBearers } from './bearer.policy.ts';
 import { REDACTED } from './forms.policy.ts';
 import { replaced, type Matcher, type Range } from './matcher.policy.ts';
 
 /** How often something was masked, by the field in which it stood. */
 export type Masked = Readonly<Record<string, number>>;
-
-/** Our own bearer secrets by their shape, whoever they belong to. */
-const BEARER = /(?<![A-Za-z0-9])(?:sk|swt|srt)_[\w-]{43}(?![\w-])/g;
-const BEARER_LENGTH = 46;
 
 /** Which rules hold for a part of a document. */
 interface Rules {
@@ -42,13 +39,14 @@ function fieldOfEvent(key: string): Field {
 /** Counts of tokens, wherever they stand. */
 const COUNTS = /^(?:usage|call_usage|.*tokens)$/;
 
-/** Masks one document: changes it in place, and counts. */
+/** Masks a document, and counts. What was given stays as it is; where nothing is masked the answer is the very same object. */
 export class Masking {
-  private readonly counts = new Map<string, number>();
+  private readonly counts: Map<string, number>;
   private readonly matcher: Matcher;
 
-  constructor(matcher: Matcher) {
+  constructor(matcher: Matcher, before: Masked = {}) {
     this.matcher = matcher;
+    this.counts = new Map(Object.entries(before));
   }
 
   /** Undefined where nothing was masked. */
@@ -75,49 +73,51 @@ export class Masking {
     return this.inObject(event, fieldOfEvent);
   }
 
+  /** Whether a document, as JSON text, holds nothing to be masked: most do not, and this is cheaper than looking through them. */
+  isClean(json: string): boolean {
+    return (this.matcher.isEmpty || this.matcher.isClean(json)) && !mayHoldBearer(json);
+  }
+
+  /** Masks what was found elsewhere, and what has the shape of a bearer secret. */
+  inRanges(text: string, ranges: readonly Range[], field: string): string {
+    if (ranges.length > 0) this.count(field, ranges.length);
+    const masked = ranges.length > 0 ? replaced(text, ranges) : text;
+    return withoutBearers(masked, () => this.count(field, 1));
+  }
+
   private inValue(value: unknown, field: string, rules: Rules): unknown {
     if (typeof value === 'string') return this.inText(value, field, rules);
     if (typeof value === 'number') return this.inNumber(value, field, rules);
     if (typeof value !== 'object' || value === null) return value;
     if (value instanceof DeepJson) return this.inText(value.text, field, rules) === value.text ? value : REDACTED;
-    if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) {
-        const masked = this.inValue(item, field, rules);
-        if (masked !== item) value[index] = masked;
-      }
-      return value;
-    }
+    if (Array.isArray(value)) return this.inList(value, field, rules);
     return this.inObject(value as JsonObject, (key) => ({ field, rules: COUNTS.test(key) ? PROTOCOL : rules }));
   }
 
-  /** Keys are texts, too. The object is made again where one of them changes, so that the others stay in their order. */
+  private inList(list: readonly unknown[], field: string, rules: Rules): readonly unknown[] {
+    let changed: unknown[] | undefined;
+    for (const [index, item] of list.entries()) {
+      const masked = this.inValue(item, field, rules);
+      if (masked !== item) (changed ??= [...list])[index] = masked;
+    }
+    return changed ?? list;
+  }
+
+  /** Keys are texts, too. */
   private inObject(object: JsonObject, fieldOf: (key: string) => Field): JsonObject {
-    let renamed: Map<string, string> | undefined;
+    const changed = new Map<string, readonly [name: string, value: unknown]>();
     for (const key of Object.keys(object)) {
       const { field, rules, isKnown } = fieldOf(key);
       const before = object[key];
-      const after = this.inValue(before, field, rules);
-      if (after !== before) object[key] = after; // an own key, so `__proto__` is set like any other
+      const value = this.inValue(before, field, rules);
       const name = isKnown ? key : this.inText(key, field, rules);
-      if (name !== key) (renamed ??= new Map<string, string>()).set(key, name);
+      if (value !== before || name !== key) changed.set(key, [name, value]);
     }
-    return renamed ? withNames(object, renamed) : object;
+    return changed.size === 0 ? object : withChanges(object, changed);
   }
 
   private inText(text: string, field: string, { hasWords }: Rules): string {
-    const { ranges } = this.matcher.scan(text, hasWords);
-    return this.inRanges(text, ranges, field);
-  }
-
-  /** Masks what was found, and what has the shape of a bearer secret. */
-  inRanges(text: string, ranges: readonly Range[], field: string): string {
-    if (ranges.length > 0) this.count(field, ranges.length);
-    const masked = ranges.length > 0 ? replaced(text, ranges) : text;
-    if (masked.length < BEARER_LENGTH) return masked;
-    return masked.replace(BEARER, () => {
-      this.count(field, 1);
-      return REDACTED;
-    });
+    return this.inRanges(text, this.matcher.scan(text, hasWords).ranges, field);
   }
 
   private inNumber(value: number, field: string, { hasNumbers }: Rules): number | string {
@@ -131,12 +131,16 @@ export class Masking {
   }
 }
 
-/** Two keys that look alike now are told apart by a number, so that neither value is lost. */
-function withNames(object: JsonObject, renamed: ReadonlyMap<string, string>): JsonObject {
-  const taken = new Set(Object.keys(object).filter((key) => !renamed.has(key)));
-  const entries = Object.entries(object).map(([key, value]) => {
-    const wanted = renamed.get(key);
-    if (wanted === undefined) return [key, value] as const;
+/** In the order of before. Two keys that look alike now are told apart by a number, so that neither value is lost. */
+function withChanges(
+  object: JsonObject,
+  changed: ReadonlyMap<string, readonly [name: string, value: unknown]>,
+): JsonObject {
+  const keys = Object.keys(object);
+  const taken = new Set(keys.filter((key) => (changed.get(key)?.[0] ?? key) === key));
+  const entries = keys.map((key) => {
+    const [wanted, value] = changed.get(key) ?? [key, object[key]];
+    if (wanted === key) return [key, value] as const;
     let name = wanted;
     for (let number = 2; taken.has(name); number += 1) name = `${wanted}_${number}`;
     taken.add(name);
