@@ -1,5 +1,6 @@
 import type { Row } from './row.ts';
 import { invokeToStart } from './rows/b-1-invoke-to-start.ts';
+import { runList } from './rows/b-9-run-list.ts';
 import { runPage } from './rows/b-10-run-page.ts';
 import { ingest } from './rows/b-4-ingest.ts';
 import { liveEvents } from './rows/b-5-live-events.ts';
@@ -21,6 +22,7 @@ export const ROWS: readonly Row[] = [
   idleWorkers,
   overload,
   killedWorker,
+  runList,
   runPage,
   startAndIdle,
   reconnectStorm,
