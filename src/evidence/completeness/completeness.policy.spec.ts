@@ -9,7 +9,7 @@ const ROW: IntakeRow = {
 };
 const WHOLE: Findings = { late: 0, orphan_spans: 0, open_spans: 0, cut_artifacts: 0 };
 const ended = (more: Partial<Account> = {}) =>
-  toCompleteness({ runId: 'run_1', hasEnded: true, intake: [ROW], gaps: [], findings: WHOLE, ...more });
+  toCompleteness({ runId: 'run_1', hasEnded: true, masked: 0, intake: [ROW], gaps: [], findings: WHOLE, ...more });
 
 describe('the account of a run', () => {
   it.each<[string, Partial<Account>, boolean]>([

@@ -4,6 +4,7 @@ import type { Findings, GapRow, IntakeRow } from './completeness.store.ts';
 export interface Account {
   readonly runId: string;
   readonly hasEnded: boolean;
+  readonly masked: number;
   readonly intake: readonly IntakeRow[];
   readonly gaps: readonly GapRow[];
   readonly findings: Findings | undefined;
@@ -11,7 +12,7 @@ export interface Account {
 
 type Counted = 'stored' | 'duplicate' | 'refused' | 'truncated' | 'altered';
 
-export function toCompleteness({ runId, hasEnded, intake, gaps, findings }: Account) {
+export function toCompleteness({ runId, hasEnded, masked, intake, gaps, findings }: Account) {
   const sum = (name: Counted): number => intake.reduce((total, row) => total + row[name], 0);
   const [stored, duplicate, refused] = [sum('stored'), sum('duplicate'), sum('refused')];
   const lost = gaps.reduce((total, { from, to }) => total + to - from + 1, 0);
@@ -26,7 +27,7 @@ export function toCompleteness({ runId, hasEnded, intake, gaps, findings }: Acco
     truncated: sum('truncated'),
     altered: sum('altered'),
     late,
-    masked: 0,
+    masked,
     gaps: gaps.map(({ attempt, from, to }) => ({ attempt, stream: runId, from, to })),
     lost_batches: lost,
     ...{ orphan_spans, open_spans },

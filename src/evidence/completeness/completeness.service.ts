@@ -17,6 +17,6 @@ export class CompletenessAccount {
     const intake = await readIntake(ctx, place);
     const gaps = await readGaps(ctx, place);
     const findings = await readFindings(ctx, place);
-    return toCompleteness({ runId, hasEnded: isTerminal(run.status), intake, gaps, findings });
+    return toCompleteness({ runId, hasEnded: isTerminal(run.status), masked: run.masked, intake, gaps, findings });
   }
 }

@@ -1,5 +1,6 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
+import type { Masked } from '../../vault/index.ts';
 import type { Truncation } from '../artifacts/artifacts.policy.ts';
 
 /** Where rows are read: an operation's transaction, or a short one of a stream's. */
@@ -17,6 +18,8 @@ export interface LogRow {
   readonly event: JsonObject;
   readonly altered: readonly string[] | null;
   readonly truncated: readonly Truncation[] | null;
+  /** How often something was masked, by field. */
+  readonly masked?: Masked | null;
 }
 
 /** A run's place in the database. */
@@ -43,7 +46,7 @@ const PAGE_BYTES = 2 * 1024 * 1024;
 export const NUMBERS_A_LOOK = 20_000;
 
 const page = (condition: string): string => `
-  SELECT seq::float8 AS seq, at, attempt, type, type = 'run.status' AS is_status, stream_seq, event, altered, truncated, found::int AS found
+  SELECT seq::float8 AS seq, at, attempt, type, type = 'run.status' AS is_status, stream_seq, event, altered, truncated, masked, found::int AS found
     FROM (SELECT *, sum(pg_column_size(event)) OVER (ORDER BY seq) - pg_column_size(event) AS bytes_before, count(*) OVER () AS found
             FROM (SELECT * FROM run_log WHERE account_id = $1 AND run_id = $2 AND day = $3::date AND seq > $4 AND ${condition}
                    ORDER BY seq LIMIT $5) AS wanted) AS counted

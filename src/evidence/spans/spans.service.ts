@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
+import type { Masked } from '../../vault/index.ts';
 import { RunLifecycle, type RunRow } from '../../runs/index.ts';
 import { NUMBERS_A_LOOK, readEvents, type LogRow, type RunPlace } from '../events/log.store.ts';
 import { dayOf, toEventView } from '../events/view.policy.ts';
@@ -50,7 +51,7 @@ export class Spans {
       usage: span.usage,
       events: rows.map(toEventView),
       truncated: [...(start?.truncated ?? []), ...(end?.truncated ?? [])],
-      masked: {},
+      masked: sumOf(start?.masked, end?.masked),
     };
   }
 
@@ -83,4 +84,12 @@ export class Spans {
 
 function placeOf({ actor }: OpContext, run: RunRow): RunPlace {
   return { accountId: actor.accountId, runId: run.id, day: dayOf(run.created_at) };
+}
+
+/** What was masked in both edges, by field. */
+function sumOf(...counts: readonly (Masked | null | undefined)[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const [field, count] of counts.flatMap((one) => Object.entries(one ?? {})))
+    sum[field] = (sum[field] ?? 0) + count;
+  return sum;
 }

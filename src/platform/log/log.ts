@@ -7,7 +7,8 @@ const ORDER: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
  * Everything that looks like a bearer secret of ours, or follows the word Bearer, and passwords inside URLs. None of them
  * holds a quote or a backslash, so a match never reaches beyond its own text in a line of JSON.
  */
-const SECRETS = /\b(?:sk|swt)_[\w-]{8,}|(?<=\bBearer\s+)[^\s"\\]+|(?<=:\/\/[^\s:/@"\\]*:)[^\s/"\\]+(?=@)/gi;
+const SECRETS =
+  /\b(?:sk|swt)_[\w-]{8,}|\bsrt_[\w.-]{8,}|(?<=\bBearer\s+)[^\s"\\]+|(?<=:\/\/[^\s:/@"\\]*:)[^\s/"\\]+(?=@)/gi;
 
 /** A text in which no credential is left. Log lines pass through it whole, so a new call site cannot forget to. */
 export function withoutSecrets(text: string): string {

@@ -45,6 +45,8 @@ export interface RunRow {
   readonly revived_from: string | null;
   readonly diagnostics: Readonly<Record<string, unknown>> | null;
   readonly tool_calls: number;
+  /** How often something was masked in what was said of it. */
+  readonly masked: number;
   readonly last_seq: number;
   readonly terminal_frame_id: string | null;
   readonly retried_frames: readonly string[];
@@ -65,7 +67,7 @@ export const LISTED_BYTES = 64 * 1024;
 export const END_NUMBERS = 5;
 
 const REST = `account_id, id, day::text AS day, agent_id, status, attempt, worker_id, channel, transport, origin_kind, origin_id, event_id, thread_id,
-  parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, last_seq::float8 AS last_seq,
+  parent_run_id, input_bytes, output_bytes, error, error_source, end_code, metadata, usage, tool_calls, masked, last_seq::float8 AS last_seq,
   terminal_frame_id, retried_frames, request_id, traceparent, created_at, claimed_at, started_at, finished_at, cancel_requested_at,
   labels, require_version, require_labels, waiting_since, snapshot IS NOT NULL AS has_snapshot, is_withheld, revived_from,
   CASE WHEN status = 'queued' THEN CASE WHEN not_before > now() THEN 'backoff' ELSE 'queue' END END AS waiting_kind,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { DeepJson, type JsonObject } from '../../platform/json/json.ts';
 import { REDACTED } from './forms.policy.ts';
 import { Masking } from './mask.policy.ts';
@@ -104,4 +105,31 @@ describe('a bearer secret of ours', () => {
       expect(masking.text(text, 'content')).toBe(text);
     expect(masking.total).toBe(0);
   });
+});
+
+it('D-43: an event that is taken for clean holds nothing that would be masked', () => {
+  const writers: readonly ((value: string) => unknown)[] = [
+    (value) => value,
+    (value) => JSON.stringify([value]),
+    (value) => JSON.stringify(JSON.stringify({ value })),
+    (value) => Buffer.from(`x${value}`).toString('base64'),
+    (value) => encodeURIComponent(value),
+    (value) => ({ [value]: [value] }),
+    (value) => Number(value),
+  ];
+  const values = fc.oneof(
+    fc.string({ minLength: 4, maxLength: 30, unit: 'grapheme' }),
+    fc.integer({ min: 1_000 }).map(String),
+  );
+  fc.assert(
+    fc.property(values, fc.constantFrom(...writers), fc.jsonValue(), (value, write, rest) => {
+      const masking = new Masking(Matcher.of([value]));
+      const event = JSON.parse(
+        JSON.stringify({ event_type: 'x', content: 'c', payload: { said: write(value), rest }, more: write(value) }),
+      ) as JsonObject;
+      const isClean = masking.isClean(JSON.stringify(event));
+      expect([isClean, masking.event(event) === event]).not.toEqual([true, false]);
+    }),
+    { numRuns: 3_000 },
+  );
 });

@@ -105,7 +105,13 @@ it('is counted by field, on its event and on its run', async () => {
     [runId],
   );
   expect(rows).toEqual([{ masked: null }, { masked: { content: 2, payload: 1 } }]);
-  expect(await app.database.query(`SELECT masked FROM run WHERE id = $1`, [runId])).toEqual([{ masked: 3 }]);
+  await worker.send(runId, [
+    started('s', { payload: { args: { key: SECRET } } }),
+    ended('s', { payload: { result: SECRET } }),
+  ]);
+  expect((await scene.call('GET', `/api/v1/runs/${runId}/spans/s`)).json.masked).toEqual({ payload: 2 });
+  await worker.complete(runId, { text: SECRET });
+  expect((await scene.call('GET', `/api/v1/runs/${runId}/completeness`)).json.masked).toBe(6);
 });
 
 it('D-44: the call itself gets the value, and so does the next attempt', async () => {

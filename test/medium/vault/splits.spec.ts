@@ -38,7 +38,7 @@ async function contents(runId: string): Promise<string[]> {
 /** All that is told of texts in a run's stream, one after the other. */
 function textsIn(stream: string): string {
   const lines = stream.split('\n').filter((line) => line.startsWith('data: '));
-  return lines.map((line) => String((JSON.parse(line.slice(6))).content ?? '')).join('');
+  return lines.map((line) => String(JSON.parse(line.slice(6)).content ?? '')).join('');
 }
 
 async function soon(look: () => Promise<string[]>, wanted: readonly string[]): Promise<void> {
