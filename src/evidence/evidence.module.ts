@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/index.ts';
 import { IdentityModule } from '../identity/index.ts';
 import { RunsModule } from '../runs/index.ts';
 import { VaultModule } from '../vault/index.ts';
@@ -18,6 +19,8 @@ import { Merging } from './events/merging.service.ts';
 import { Patience } from './events/patience.service.ts';
 import { LateController } from './late/late.controller.ts';
 import { LateRecords } from './late/late.service.ts';
+import { ReplayController } from './replay/replay.controller.ts';
+import { Replays } from './replay/replay.service.ts';
 import { RetentionSweep } from './retention/retention.sweep.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
@@ -30,6 +33,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
 
 @Module({
   imports: [IdentityModule, VaultModule, RunsModule, WorkersModule],
+  imports: [AgentsModule, IdentityModule, RunsModule, WorkersModule],
   controllers: [
     EventsController,
     SpansController,
@@ -38,6 +42,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     LateController,
     CompletenessController,
     CompareController,
+    ReplayController,
     StreamController,
     TreeController,
   ],
@@ -52,6 +57,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     LateRecords,
     CompletenessAccount,
     RunComparisons,
+    Replays,
     RunStreams,
     RunTrees,
     RetentionSweep,

@@ -14,6 +14,7 @@ export {
   RunUsage,
   runRequest,
 } from './lifecycle/lifecycle.contract.ts';
+export { ReplayClock } from './lifecycle/replay.policy.ts';
 export { toListed, toSummary } from './lifecycle/lifecycle.policy.ts';
 export { isTerminal, type RunStatus } from './lifecycle/lifecycle.states.ts';
 export {

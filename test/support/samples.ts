@@ -162,7 +162,6 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(supplies.searchKnowledge, fromWorker({})),
   sample(supplies.requestGrade, fromWorker({})),
   sample(supplies.requestPairGrade, fromWorker({})),
-  sample(supplies.requestReplay, fromWorker({})),
 
   sample(invokeAgent, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).id },

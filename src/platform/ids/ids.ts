@@ -10,6 +10,7 @@ export const ID_PREFIXES = {
   audit: 'aud',
   agent: 'agent',
   run: 'run',
+  replay: 'run_replay',
   artifact: 'art',
   event: 'evt',
   message: 'msg',

@@ -39,6 +39,8 @@ export interface RunOrder {
   readonly labels?: Labels | null | undefined;
   /** The run with whose session it goes on. */
   readonly revives?: { readonly runId: string; readonly threadId: string } | undefined;
+  /** The run that it replays; it shows in its id. */
+  readonly replays?: string | undefined;
   /** Which worker may take it; absent: any. */
   readonly require?:
     { readonly version?: string | null | undefined; readonly labels?: Labels | null | undefined } | null | undefined;
@@ -185,7 +187,7 @@ function textFiltersOf({ now }: OpContext, query: Readonly<Record<string, unknow
 function newRun({ now }: OpContext, agentId: string, order: RunOrder): NewRun {
   const { eventId, input, require } = order;
   return {
-    id: newId('run', now.getTime()),
+    id: newId(order.replays === undefined ? 'run' : 'replay', now.getTime()),
     agentId,
     channel: order.channel ?? 'api',
     transport: order.transport,
@@ -199,8 +201,13 @@ function newRun({ now }: OpContext, agentId: string, order: RunOrder): NewRun {
     requireVersion: require?.version ?? null,
     requireLabels: JSON.stringify(require?.labels ?? {}),
     needsReplay: needsReplay(input ?? {}),
-    revives: order.revives ?? null,
+    ...linksOf(order),
   };
+}
+
+/** Which runs it goes on from. */
+function linksOf({ revives, replays }: RunOrder): Pick<NewRun, 'revives' | 'parentRunId'> {
+  return { revives: revives ?? null, parentRunId: replays ?? null };
 }
 
 /** Whether an event that comes again asks for what it asked for before. */

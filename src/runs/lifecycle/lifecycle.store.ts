@@ -98,15 +98,16 @@ export interface NewRun {
   readonly needsReplay: boolean;
   /** The run with whose session it goes on, and the thread of both. Null: it begins a thread. */
   readonly revives: { readonly runId: string; readonly threadId: string } | null;
+  readonly parentRunId: string | null;
 }
 
 const INSERT = moving(
   `INSERT INTO run (account_id, id, day, agent_id, channel, transport, origin_kind, origin_id, created_by_kind, created_by,
                     request_id, traceparent, event_id, thread_id, input, input_bytes, metadata, usage, last_seq, event_is_callers,
-                    labels, require_version, require_labels, needs_replay, revived_from, prior_snapshot, is_withheld)
+                    labels, require_version, require_labels, needs_replay, revived_from, prior_snapshot, is_withheld, parent_run_id)
    VALUES ($1, $2, (now() AT TIME ZONE 'UTC')::date, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, coalesce($22, $2), $13::json, $14, $15::json, $16::jsonb, 1, $17,
            $18::jsonb, $19, $20::jsonb, $21, $23, (SELECT snapshot FROM run WHERE account_id = $1 AND id = $23),
-           coalesce((SELECT content = 'metadata' FROM account_keeping WHERE account_id = $1), false))
+           coalesce((SELECT content = 'metadata' FROM account_keeping WHERE account_id = $1), false), $24)
    ON CONFLICT (account_id, agent_id, event_id) WHERE event_is_callers DO NOTHING`,
   { kept: '*', returned: WHOLE },
 );
@@ -139,6 +140,7 @@ export async function insertRun(ctx: OpContext, run: NewRun): Promise<RunRow | u
     run.needsReplay,
     run.revives?.threadId ?? null,
     run.revives?.runId ?? null,
+    run.parentRunId,
   ]);
   return row;
 }

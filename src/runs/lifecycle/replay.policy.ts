@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import type { InputProblem } from '../../platform/json/problems.ts';
 
+/** A time that the SDK can read: Python reads less than JavaScript does, and knows no year 0. */
+export const ReplayClock = z.iso
+  .datetime({ offset: true, local: true, error: 'must be an ISO 8601 time' })
+  .refine((text) => !text.startsWith('0000'), 'must be a year that there was');
+
 /** What the SDK reads of `input.agentops_replay` (worker-protocol.md §15). */
 const ReplayOrder = z.looseObject({
   golden_run_id: z.string().refine((id) => id.trim() !== '', 'must be the id of a run'),
   mode: z.literal('block').nullish(),
   intercept: z.array(z.string()).nullish(),
-  clock: z
-    .string()
-    .refine((text) => !Number.isNaN(Date.parse(text)), 'must be an ISO 8601 time')
-    .nullish(),
+  clock: ReplayClock.nullish(),
 });
 
 /** Whether an input orders a replay, so that only a worker that can replay may take its run. */

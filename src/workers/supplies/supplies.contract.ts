@@ -99,15 +99,3 @@ export const requestPairGrade = refusedFrame(
   'pair_grade_context_request',
   'Asks for two runs to compare.',
 );
-
-export const requestReplay = operation({
-  id: 'workers.replay_answer',
-  summary: 'Asks what a tool answered in a recorded run.',
-  frame: { type: 'replay_answer_request', reply: 'replay_answer' },
-  transaction: 'none',
-  capability: workerToken,
-  audit: asked,
-  input: Nothing,
-  output: z.object({ source: z.literal('no_data') }),
-  faults: [],
-});

@@ -8,7 +8,6 @@ import {
   requestGithubToken,
   requestGrade,
   requestPairGrade,
-  requestReplay,
   requestSecrets,
   searchKnowledge,
 } from './supplies.contract.ts';
@@ -41,8 +40,5 @@ export class SuppliesController {
   }
   @Handles(requestPairGrade) pairGrade(ctx: OpContext, input: In<typeof requestPairGrade>) {
     return this.supplies.grade(ctx, input);
-  }
-  @Handles(requestReplay) replay(ctx: OpContext, input: In<typeof requestReplay>) {
-    return this.supplies.replay(ctx, input);
   }
 }

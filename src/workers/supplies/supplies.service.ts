@@ -3,13 +3,7 @@ import { isJsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { SecretSupplies } from '../../vault/index.ts';
 import { Presence } from '../presence/presence.service.ts';
-import {
-  NotConnected,
-  type reportModels,
-  type requestReplay,
-  type requestSecrets,
-  type searchKnowledge,
-} from './supplies.contract.ts';
+import { NotConnected, type reportModels, type requestSecrets, type searchKnowledge } from './supplies.contract.ts';
 import { noteModels } from './supplies.store.ts';
 
 /** Which worker asks; what it says beside that changes no answer yet. */
@@ -51,11 +45,6 @@ export class Supplies {
   async grade(ctx: OpContext, asking: Asking): Promise<Out<typeof searchKnowledge>> {
     this.note(ctx, asking);
     return { code: 'grade.not_found', message: 'There is nothing to grade', retryable: false };
-  }
-
-  async replay(ctx: OpContext, asking: Asking): Promise<Out<typeof requestReplay>> {
-    this.note(ctx, asking);
-    return { source: 'no_data' };
   }
 
   private note(ctx: OpContext, { worker_id }: Asking): void {

@@ -3,10 +3,11 @@ import {
   listWorkerConfigs,
   putWorkerConfig,
 } from '../../../src/agents/worker-config/worker-config.contract.ts';
+import { getRecording, replayRun, requestReplay } from '../../../src/evidence/replay/replay.contract.ts';
 import { decideApproval, getApproval, listApprovals } from '../../../src/gateway/approvals/approvals.contract.ts';
 import { requestApproval } from '../../../src/workers/approvals/approvals.contract.ts';
 import { acknowledgeConfig, requestConfig } from '../../../src/workers/config/config.contract.ts';
-import type { Tenant } from '../../contract/tenant.ts';
+import type { Agent, Tenant } from '../../contract/tenant.ts';
 import { sample } from './sample.ts';
 
 const question = (runId: string) => ({
@@ -69,7 +70,28 @@ async function configured(tenant: Tenant): Promise<string> {
   return id;
 }
 
+/** A finished run with a tool call on record. */
+async function recorded(tenant: Tenant, agent: Agent): Promise<string> {
+  const { runId } = await tenant.recordedRun(agent);
+  await tenant.frame(agent, 'run_completed', { run_id: runId, output: {} });
+  return runId;
+}
+
 export const approvalSamples = [
+  sample(getRecording, async (tenant) => ({
+    path: { run_id: await recorded(tenant, await tenant.agent()) },
+    query: { limit: 10 },
+  })),
+  sample(replayRun, async (tenant) => ({
+    path: { run_id: await recorded(tenant, await tenant.agent()) },
+    body: { mode: 'strict' as const, clock: '2026-11-29T20:08:34Z' },
+  })),
+  sample(requestReplay, async (tenant) => {
+    const agent = await tenant.agent();
+    const runId = await tenant.startedRun(agent);
+    const body = { golden_run_id: 'run_none', run_id: runId, tool_name: 'lookup', tool_input: { q: 'life' } };
+    return { path: { worker_id: agent.workerId }, body, token: agent.token };
+  }),
   sample(getWorkerConfig, async (tenant) => ({ path: { agent_id: await configured(tenant) } })),
   sample(putWorkerConfig, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).id },
