@@ -32,8 +32,7 @@ import { RunTails } from './tails/tails.service.ts';
 import { TailsSweep } from './tails/tails.sweep.ts';
 
 @Module({
-  imports: [IdentityModule, VaultModule, RunsModule, WorkersModule],
-  imports: [AgentsModule, IdentityModule, RunsModule, WorkersModule],
+  imports: [IdentityModule, VaultModule, AgentsModule, RunsModule, WorkersModule],
   controllers: [
     EventsController,
     SpansController,

@@ -5,6 +5,7 @@ import { invalid } from '../../platform/faults/faults.ts';
 import { depthOf, isJsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { RunLifecycle, RunNotFound, isTerminal, toSummary, type RunRow } from '../../runs/index.ts';
+import { Masks } from '../../vault/index.ts';
 import { Presence } from '../../workers/index.ts';
 import { dayOf } from '../events/view.policy.ts';
 import { callOf, inputText, isWhole, keptApart } from './calls.policy.ts';
@@ -27,6 +28,7 @@ export class Replays {
   constructor(
     @Inject(RunLifecycle) private readonly runs: RunLifecycle,
     @Inject(AgentRegistry) private readonly agents: AgentRegistry,
+    @Inject(Masks) private readonly masks: Masks,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -83,13 +85,15 @@ export class Replays {
   /** The first recorded call with this tool and input that did not answer in this attempt; to the same frame the same one. */
   private async match(
     ctx: OpContext,
-    { id: runId, attempt }: RunRow,
+    { id: runId, agent_id: agentId, attempt }: RunRow,
     recording: Recording,
-    { tool_name: tool, tool_input: input }: In<typeof requestReplay>,
+    { worker_id: workerId, tool_name: tool, tool_input: input }: In<typeof requestReplay>,
   ): Promise<Answer> {
     const frameId = ctx.frame?.id ?? ctx.requestId;
     const used = await lockUsed(ctx, runId, attempt);
-    const wanted = { tool, input: inputText(this.masked(input)) };
+    // A recording holds what may be kept, so a question is compared as it would be kept.
+    const masking = await this.masks.of(ctx, { runId, agentId, workerId });
+    const wanted = { tool, input: inputText(masking.value(input, 'tool_input')) };
     const known = used.find(({ frame_id }) => frame_id === frameId);
     const found = known
       ? await firstOf(ctx, recording, wanted, { from: known.seq, to: known.seq, taken: new Set() })
@@ -98,11 +102,6 @@ export class Replays {
     if (!known) await useCall(ctx, runId, attempt, { seq: found.seq, frame_id: frameId });
     const index = await countCalls(ctx, recording, found.seq);
     return { source: 'recording', tool_response: found.response, matched_seq: index, match: 'exact' };
-  }
-
-  /** A recording holds what may be kept, so a question is compared as it would be kept. */
-  private masked(input: unknown): unknown {
-    return input;
   }
 }
 
