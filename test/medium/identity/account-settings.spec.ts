@@ -50,8 +50,10 @@ describe('the settings of an account', () => {
   });
 
   it.each([
-    [{ retention: { runs_days: 30 } }, ['body', 'retention', 'runs_days']],
-    [{ content: 'metadata' }, ['body', 'content']],
+    [{ retention: { runs_days: 0 } }, ['body', 'retention', 'runs_days']],
+    [{ retention: { runs_days: 30, audit_days: 60 } }, ['body', 'retention', 'audit_days']],
+    [{ retention: { days: 30 } }, ['body', 'retention']],
+    [{ content: 'none' }, ['body', 'content']],
     [{ limits: { storage_mb: 10, queued_runs: 7 } }, ['body', 'limits', 'storage_mb']],
     [{ audit_reads: ['run.read'] }, ['body', 'audit_reads']],
     [{ limits: { queued_runs: 0 } }, ['body', 'limits', 'queued_runs']],
@@ -64,9 +66,21 @@ describe('the settings of an account', () => {
   });
 
   it('say in words what this build does not enforce yet', async () => {
-    const { json } = await patch({ retention: { audit_days: 365 } });
+    const { json } = await patch({ limits: { storage_mb: 365 } });
     expect(json.detail).toEqual([
-      expect.objectContaining({ msg: expect.stringMatching(/does not enforce retention\.audit_days yet/) }),
+      expect.objectContaining({ msg: expect.stringMatching(/does not enforce limits\.storage_mb yet/) }),
+    ]);
+  });
+
+  it('U-43: say how long what is kept, each apart, and the audit trail the longest', async () => {
+    const retention = { runs_days: 30, evidence_days: 7, sessions_days: 90, audit_days: 400 };
+    expect((await patch({ retention })).json).toMatchObject({ version: 1, retention });
+    expect((await patch({ retention: { sessions_days: 401 } })).status).toBe(422);
+    expect((await patch({ retention: { runs_days: null } })).status).toBe(422);
+    expect((await patch({ retention: { sessions_days: 401, audit_days: 401 } })).status).toBe(200);
+    const kept = await app.database.query('SELECT * FROM account_keeping WHERE account_id = $1', [account.accountId]);
+    expect(kept).toEqual([
+      { account_id: account.accountId, content: 'full', ...retention, sessions_days: 401, audit_days: 401 },
     ]);
   });
 
@@ -92,13 +106,13 @@ describe('the settings of an account', () => {
     expect(rows).toMatchObject([
       {
         category: 'identity',
-        detail: { before: { limits: { queued_runs: null } }, after: { limits: { queued_runs: 5 } } },
+        detail: { before: { queued_runs: null }, after: { queued_runs: 5 } },
       },
       {
         detail: {
           version: 2,
-          before: { limits: { queued_runs: 5, concurrent_runs: null } },
-          after: { limits: { queued_runs: 6, concurrent_runs: 2 } },
+          before: { queued_runs: 5, concurrent_runs: null },
+          after: { queued_runs: 6, concurrent_runs: 2 },
         },
       },
     ]);
