@@ -4,7 +4,13 @@ export { RunMoves, type SeenLoss } from './moves/moves.service.ts';
 export { whyLate, type Lateness } from './lifecycle/late.policy.ts';
 export { factsOfHolder } from './lifecycle/late.store.ts';
 export { RunWatch } from './watch/watch.service.ts';
-export { AccountQueueFull, AgentQueueFull, RunNotFound } from './lifecycle/lifecycle.faults.ts';
+export {
+  AccountQueueFull,
+  AgentQueueFull,
+  ContentWithheld,
+  ListTooSlow,
+  RunNotFound,
+} from './lifecycle/lifecycle.faults.ts';
 export {
   AttemptNumber,
   RunId,

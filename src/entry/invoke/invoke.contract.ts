@@ -21,6 +21,8 @@ const InvokeAgentResponse = z
     output: freeObject().nullable().optional(),
     error: z.string().nullable().optional(),
     usage: RunUsage.optional(),
+    /** The account keeps no content: the output is not known here. */
+    content_withheld: z.boolean().optional(),
   })
   .meta({ id: 'InvokeAgentResponse' });
 

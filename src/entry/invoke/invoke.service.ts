@@ -55,6 +55,7 @@ export class Invoke {
   }
 }
 
-function toAnswer({ id, event_id, agent_id, status, output, error, usage }: RunRow): Answer {
-  return { run_id: id, event_id, agent_id, status, output, error, usage: { ...usage } };
+function toAnswer({ id, event_id, agent_id, status, output, error, usage, is_withheld }: RunRow): Answer {
+  const withheld = is_withheld ? { content_withheld: true } : {};
+  return { run_id: id, event_id, agent_id, status, output, error, usage: { ...usage }, ...withheld };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { operation } from '../../platform/operation/operation.ts';
 import { file } from '../../platform/operation/output.ts';
 import { RangeNotSatisfiable } from '../../platform/faults/faults.ts';
-import { RunId, RunNotFound } from '../../runs/index.ts';
+import { ContentWithheld, RunId, RunNotFound } from '../../runs/index.ts';
 import { ArtifactNotFound } from './artifacts.faults.ts';
 
 export const ArtifactId = z.string().min(1).max(200);
@@ -40,7 +40,7 @@ export const getArtifact = operation({
   scope: ({ run_id }) => ({ run: run_id }),
   input: { path: z.object({ run_id: RunId, artifact_id: ArtifactId }) },
   output: ArtifactDetail,
-  faults: [RunNotFound, ArtifactNotFound],
+  faults: [RunNotFound, ArtifactNotFound, ContentWithheld],
 });
 
 export const downloadArtifact = operation({
@@ -52,5 +52,5 @@ export const downloadArtifact = operation({
   ours: true,
   input: { path: z.object({ run_id: RunId, artifact_id: ArtifactId }) },
   output: file,
-  faults: [RunNotFound, ArtifactNotFound, RangeNotSatisfiable],
+  faults: [RunNotFound, ArtifactNotFound, RangeNotSatisfiable, ContentWithheld],
 });

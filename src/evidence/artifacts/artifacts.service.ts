@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { FileAnswer } from '../../platform/http/file-answer.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { RunLifecycle } from '../../runs/index.ts';
+import { ContentWithheld, RunLifecycle, type RunRow } from '../../runs/index.ts';
 import type { RunPlace } from '../events/log.store.ts';
 import { dayOf } from '../events/view.policy.ts';
 import type { downloadArtifact, getArtifact, listArtifacts } from './artifacts.contract.ts';
@@ -16,7 +16,7 @@ export class Artifacts {
   constructor(@Inject(RunLifecycle) private readonly runs: RunLifecycle) {}
 
   async list(ctx: OpContext, { run_id: runId }: In<typeof listArtifacts>): Promise<Out<typeof listArtifacts>> {
-    const rows = await artifactRows(ctx, await this.placeOf(ctx, runId));
+    const rows = await artifactRows(ctx, placeOf(ctx, await this.runs.find(ctx, runId)));
     return rows.map((row) => toArtifactSummary(runId, row));
   }
 
@@ -38,13 +38,14 @@ export class Artifacts {
   }
 
   private async find(ctx: OpContext, runId: string, artifactId: string): Promise<WholeArtifact> {
-    const row = await findArtifact(ctx, await this.placeOf(ctx, runId), artifactId);
+    const run = await this.runs.find(ctx, runId);
+    const row = await findArtifact(ctx, placeOf(ctx, run), artifactId);
     if (!row) throw ArtifactNotFound();
+    if (run.is_withheld) throw ContentWithheld();
     return row;
   }
+}
 
-  private async placeOf(ctx: OpContext, runId: string): Promise<RunPlace> {
-    const run = await this.runs.find(ctx, runId);
-    return { accountId: ctx.actor.accountId, runId, day: dayOf(run.created_at) };
-  }
+function placeOf({ actor }: OpContext, { id: runId, created_at: at }: RunRow): RunPlace {
+  return { accountId: actor.accountId, runId, day: dayOf(at) };
 }

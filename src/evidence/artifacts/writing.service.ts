@@ -138,7 +138,8 @@ export class ArtifactWriting {
     const late = whyLate(run, workerId ?? run.worker_id ?? '', attempt);
     if (!late) return undefined;
     const { id, name, mimeType, content } = artifact;
-    const kept = JSON.stringify({ artifact_id: id, name, mime_type: mimeType, content });
+    const said = run.is_withheld ? {} : { content };
+    const kept = JSON.stringify({ artifact_id: id, name, mime_type: mimeType, ...said });
     const lateId = ctx.frame ? `late_${digestOf(workerId ?? '', ctx.frame.id)}` : newId('late', ctx.now.getTime());
     await keepLateArtifact(ctx, writer, { ...late, id: lateId, day: run.day, content: kept });
     return late;

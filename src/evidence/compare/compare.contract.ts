@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { fault } from '../../platform/faults/faults.ts';
 import { anyJson } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
-import { RunId, RunNotFound, RunUsage } from '../../runs/index.ts';
+import { ContentWithheld, RunId, RunNotFound, RunUsage } from '../../runs/index.ts';
 import { SpanSkeleton } from '../spans/spans.contract.ts';
 
 export const RunNotFinished = fault('run.not_finished', 'conflict', 'The run has not ended yet');
@@ -40,5 +40,5 @@ export const compareRuns = operation({
   packed: true,
   input: { path: z.object({ run_id: RunId }), query: z.object({ with: RunId }) },
   output: RunComparison,
-  faults: [RunNotFound, RunNotFinished],
+  faults: [RunNotFound, RunNotFinished, ContentWithheld],
 });

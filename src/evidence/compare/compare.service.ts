@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Decider } from '../../platform/operation/ports.ts';
-import { RunLifecycle, RunNotFound, isTerminal, toSummary, type RunRow } from '../../runs/index.ts';
+import { ContentWithheld, RunLifecycle, RunNotFound, isTerminal, toSummary, type RunRow } from '../../runs/index.ts';
 import type { RunPlace } from '../events/log.store.ts';
 import { dayOf } from '../events/view.policy.ts';
 import { RunNotFinished, type compareRuns } from './compare.contract.ts';
@@ -28,6 +28,7 @@ export class RunComparisons {
     const left = await this.runs.find(ctx, leftId);
     if ((await this.decider.decide(ctx.actor, 'run.read', { run: rightId })) !== 'allow') throw RunNotFound();
     const right = await this.runs.find(ctx, rightId);
+    if (left.is_withheld || right.is_withheld) throw ContentWithheld(); // two that say nothing would look the same
     if (!isTerminal(left.status)) throw RunNotFinished();
     if (!isTerminal(right.status)) throw RunNotFinished({ message: 'The run to compare with has not ended yet' });
     const places = [placeOf(ctx, left), placeOf(ctx, right)] as const;

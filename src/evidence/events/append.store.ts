@@ -1,6 +1,7 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 import { handedOut } from '../../vault/index.ts';
 import type { BatchColumns } from './batch.policy.ts';
+import { withoutContent } from './withheld.store.ts';
 import type { Tally } from './tally.policy.ts';
 import { tallyValues, tallying } from './tally.store.ts';
 
@@ -44,11 +45,11 @@ const HELD = `
       tool_calls = tool_calls + $8,
       usage = coalesce($9::jsonb, usage),
       usage_source = CASE WHEN $9::jsonb IS NULL THEN usage_source ELSE 'total' END,
-      output = coalesce($10::json, output),
-      output_bytes = coalesce($11, output_bytes)
+      output = CASE WHEN is_withheld THEN output ELSE coalesce($10::json, output) END,
+      output_bytes = CASE WHEN is_withheld THEN output_bytes ELSE coalesce($11, output_bytes) END
      WHERE account_id = $1 AND id = $2 AND agent_id = $3 AND worker_id = $4 AND status IN ('claimed', 'running')
        AND ($5::int IS NULL OR attempt = $5) AND tails_version = $23 AND ${HANDED_OUT} = $24
-    RETURNING day, attempt, last_seq - $7 AS base, usage_source)`;
+    RETURNING day, attempt, last_seq - $7 AS base, usage_source, is_withheld)`;
 
 /**
  * Lists come in through a subquery that the planner cannot look into: where it sees their length, it finds a plan made for
@@ -57,7 +58,8 @@ const HELD = `
 const LOGGED = `
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, identity, stream_seq, event, altered, truncated, masked)
-    SELECT $1, $2, held.day, held.base + place, held.attempt, type, substring(identities FROM place::int * 16 - 15 FOR 16), $6::int, event::json,
+    SELECT $1, $2, held.day, held.base + place, held.attempt, type, substring(identities FROM place::int * 16 - 15 FOR 16), $6::int,
+           CASE WHEN held.is_withheld THEN ${withoutContent('event::json')} ELSE event::json END,
            CASE WHEN marks IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(marks -> place::text -> 'altered')) END,
            marks -> place::text -> 'truncated', marks -> place::text -> 'masked'
       FROM held, (SELECT $12::text AS lines, $13::text[] AS types, $14::bytea AS identities, $15::jsonb AS marks OFFSET 0) AS given,
@@ -100,7 +102,7 @@ const spans = (parameter: string): string => `
 const artifacts = (parameter: string): string => `
   artifacts AS (
     INSERT INTO artifact (account_id, run_id, day, id, name, mime_type, content, bytes, is_cut)
-    SELECT $1, $2, held.day, id, name, "mimeType", content, bytes, "isCut"
+    SELECT $1, $2, held.day, id, name, "mimeType", CASE WHEN held.is_withheld THEN '' ELSE content END, bytes, "isCut"
       FROM held, json_to_recordset(${parameter}::json) AS made (id text, name text, "mimeType" text, content text, bytes int, "isCut" boolean))`;
 
 const TALLIED = `

@@ -327,7 +327,9 @@ export class EventIntake {
     const events = prepareEvents(given, { ...this.preparation(ctx), mask: new BatchMask(matcher) });
     const ids = events.map(({ identity }) => this.lateId(identity, sender.workerId));
     const kept =
-      late && events.length > 0 ? await keepLateEvents(ctx, sender, { day, ...late, kind, events, ids }) : [];
+      late && events.length > 0
+        ? await keepLateEvents(ctx, sender, { day, isWithheld: run.is_withheld, ...late, kind, events, ids })
+        : [];
     await countMasked(ctx, sender.runId, maskedIn(kept));
     const attempt = late ? (late.attempt ?? 0) : run.attempt;
     const streamSeq = attempt === 0 ? null : sender.streamSeq; // whoever never held the run has no stream of it

@@ -43,6 +43,8 @@ const SpanDetail = z
     truncated: z.array(z.object({ path: z.string(), artifact_id: z.string(), bytes: z.int() })),
     masked: freeObject(),
     replay: freeObject().nullable(),
+    /** The account keeps no content: input and output are not known. */
+    content_withheld: z.boolean().optional(),
   })
   .meta({ id: 'SpanDetail' });
 

@@ -52,6 +52,7 @@ export class Spans {
       events: rows.map(toEventView),
       truncated: [...(start?.truncated ?? []), ...(end?.truncated ?? [])],
       masked: sumOf(start?.masked, end?.masked),
+      ...(run.is_withheld ? { content_withheld: true } : {}),
     };
   }
 

@@ -8,6 +8,7 @@ const RUN: HolderFacts = {
   attempt: 2,
   day: '2026-11-29',
   own_attempt: 2,
+  is_withheld: false,
 };
 
 describe('evidence about a run', () => {

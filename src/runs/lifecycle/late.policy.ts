@@ -5,6 +5,8 @@ export interface HolderFacts {
   readonly worker_id: string | null;
   readonly attempt: number;
   readonly day: string;
+  /** The account keeps no content of it. */
+  readonly is_withheld: boolean;
   /** The last attempt in which the sender held the run. */
   readonly own_attempt: number | null;
 }

@@ -61,6 +61,8 @@ const summary = {
   cancel_requested_at: Text,
   input_truncated: z.boolean().optional(),
   output_truncated: z.boolean().optional(),
+  /** The account keeps no content of this run. */
+  content_withheld: z.boolean().optional(),
 };
 
 /** A run as lists show it: an input or output over 64 KiB is left out there and marked. */

@@ -17,3 +17,5 @@ export const ListTooSlow = fault(
   'unavailable',
   'This would take too long: name a shorter range, or fewer filters',
 );
+/** Nothing is answered instead of what is not there (D-46): an empty answer would look like one. */
+export const ContentWithheld = fault('content.withheld', 'conflict', 'Not available: the account keeps no content');

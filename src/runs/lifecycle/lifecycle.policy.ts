@@ -20,7 +20,7 @@ function common(row: RunRow) {
     transport: row.transport,
     event_id: row.event_id,
     thread_id: row.thread_id,
-    metadata: row.metadata,
+    metadata: row.is_withheld ? {} : row.metadata,
     usage: { ...row.usage },
     created_at: wireTime(row.created_at),
     claimed_at: time(row.claimed_at),
@@ -41,9 +41,14 @@ function waitingOf({ waiting_kind: kind, waiting_since, approval_since }: RunRow
   return kind && { kind, since: wireTime(waiting_since) };
 }
 
+/** Where the account keeps no content, an input is there for its worker until the end, and for nobody else. */
+function contentOf({ is_withheld, input, output }: RunRow) {
+  return is_withheld ? { input: {}, output: null, content_withheld: true } : { input, output };
+}
+
 /** A run whole, as single answers show it. */
 export function toSummary(row: RunRow): RunSummaryView {
-  return { ...common(row), input: row.input, output: row.output, tool_calls: row.tool_calls };
+  return { ...common(row), ...contentOf(row), tool_calls: row.tool_calls };
 }
 
 /** A run in a list, where large inputs and outputs were left out by the statement that read it. */
@@ -62,6 +67,6 @@ export type RunRecords = Pick<
 >;
 
 export function toDetail(row: RunRow, records: RunRecords): RunDetailView {
-  const { input, output, diagnostics } = row;
-  return { ...common(row), input, output, diagnostics, revivable: isRevivable(row), ...records };
+  const { diagnostics } = row;
+  return { ...common(row), ...contentOf(row), diagnostics, revivable: isRevivable(row), ...records };
 }

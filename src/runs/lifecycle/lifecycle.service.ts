@@ -14,6 +14,7 @@ import type { cancelRun, createRun, getRun, listRuns } from './lifecycle.contrac
 import { AccountQueueFull, AgentQueueFull, ListTooSlow, RunNotFound } from './lifecycle.faults.ts';
 import { isQueueFull } from './admission.store.ts';
 import { textFilters, type TextFilters } from './filters.policy.ts';
+import { isTerminal } from './lifecycle.states.ts';
 import { needsReplay, replayProblems } from './replay.policy.ts';
 import { toDetail, toListed, toSummary, type RunSummaryView } from './lifecycle.policy.ts';
 import {
@@ -214,9 +215,15 @@ function linksOf({ revives, replays }: RunOrder): Pick<NewRun, 'revives' | 'pare
 function isSameOrder(known: RunRow, run: NewRun): boolean {
   return (
     known.require_version === run.requireVersion &&
+    (isForgotten(known) || isDeepStrictEqual(known.input, JSON.parse(run.input))) &&
     isDeepStrictEqual(
-      [known.input, known.labels, known.require_labels],
-      [run.input, run.labels, run.requireLabels].map((text) => JSON.parse(text)),
+      [known.labels, known.require_labels],
+      [run.labels, run.requireLabels].map((text) => JSON.parse(text)),
     )
   );
+}
+
+/** What it was asked is not known any more. */
+function isForgotten({ is_withheld, status }: RunRow): boolean {
+  return is_withheld && isTerminal(status);
 }

@@ -241,7 +241,7 @@ export async function unansweredCancels({ sql }: Sql, accountId: string, workerI
 
 const LATE = `
   INSERT INTO late_evidence (account_id, run_id, day, id, attempt, worker_id, kind, why, content)
-  SELECT account_id, id, day, $3, $4, $5, 'terminal', $6, $7::json FROM run WHERE account_id = $1 AND id = $2
+  SELECT account_id, id, day, $3, $4, $5, 'terminal', $6, CASE WHEN is_withheld THEN '{}' ELSE $7::json END FROM run WHERE account_id = $1 AND id = $2
   ON CONFLICT (account_id, run_id, id, day) DO NOTHING`;
 
 export interface LateReport {

@@ -7,7 +7,7 @@ function logging({ code, detail }: Why): string {
     FROM moved`;
 }
 /** What the log needs of a row that was moved. */
-export const LOGGED = 'account_id, id, day, last_seq, attempt, status, worker_id, end_code, end_detail';
+export const LOGGED = 'account_id, id, day, last_seq, attempt, status, worker_id, end_code, end_detail, is_withheld';
 
 /** Why a run moved, as SQL over the moved row: a code of the list of `explain`, and what else is to be known. */
 interface Why {

@@ -108,7 +108,10 @@ const MAY_RETRY = `${BEGUN} < ($6::jsonb ->> 'max_attempts')::int`;
 const RETRY_FAILED = requeueing(
   `UPDATE run SET ${BACK}, starts = ${BEGUN}, not_before = ${PAUSE}, retried_frames = retried_frames || $7::text
     WHERE ${HELD_BY} AND ${isReportable('$7')} AND ${MAY_RETRY}`,
-  { code: `'end.failed'`, detail: '$8::json' },
+  {
+    code: `'end.failed'`,
+    detail: `CASE WHEN is_withheld THEN json_build_object('worker_id', $4::text) ELSE $8::json END`,
+  },
 );
 
 /** A worker reported a failure, and the policy tries again. Undefined where the attempts are used up. */
