@@ -52,7 +52,7 @@ export class Spans {
       events: rows.map(toEventView),
       truncated: [...(start?.truncated ?? []), ...(end?.truncated ?? [])],
       masked: sumOf(start?.masked, end?.masked),
-      ...(run.is_withheld ? { content_withheld: true } : {}),
+      ...withheldMark(run),
     };
   }
 
@@ -81,6 +81,10 @@ export class Spans {
     const known = rows.find((row) => row.seq === seq);
     return known ?? (await readEvents(ctx, place, { after: seq - 1, limit: 1 })).rows[0];
   }
+}
+
+function withheldMark({ is_withheld }: RunRow) {
+  return is_withheld ? { content_withheld: true } : {};
 }
 
 function placeOf({ actor }: OpContext, run: RunRow): RunPlace {

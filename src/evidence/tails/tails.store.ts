@@ -2,6 +2,7 @@ import type { OpContext } from '../../platform/operation/operation.ts';
 import type { Sealed } from '../../platform/crypto/key-ring.ts';
 import { handedOut } from '../../vault/index.ts';
 import type { MaskedBy, Sender } from '../events/append.store.ts';
+import { withoutContent } from '../events/withheld.store.ts';
 import type { WaitingEvent } from '../events/masked.policy.ts';
 
 type Sql = Pick<OpContext, 'sql'>;
@@ -59,7 +60,8 @@ export async function keepTails(
 
 const TELL = `
   INSERT INTO run_log (account_id, run_id, day, seq, at, attempt, type, identity, stream_seq, event, altered, masked)
-  SELECT $1, $2, $3::date, seq, at, attempt, type, decode(identity, 'base64'), "streamSeq", event::json,
+  SELECT $1, $2, $3::date, seq, at, attempt, type, decode(identity, 'base64'), "streamSeq",
+         CASE WHEN (SELECT is_withheld FROM run_content WHERE account_id = $1 AND id = $2) THEN ${withoutContent('event::json')} ELSE event::json END,
          ARRAY(SELECT jsonb_array_elements_text(altered)), nullif(masked, '{}')
     FROM jsonb_to_recordset($4::jsonb) AS told (seq bigint, at timestamptz, attempt int, type text, identity text, "streamSeq" int, event text,
            altered jsonb, masked jsonb)
