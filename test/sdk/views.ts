@@ -9,6 +9,7 @@ export interface RunView {
   readonly usage: Readonly<Record<string, unknown>>;
   readonly worker_id: string | null;
   readonly attempt: number;
+  readonly thread_id: string;
   readonly created_at: string;
   readonly claimed_at: string | null;
   readonly started_at: string | null;
