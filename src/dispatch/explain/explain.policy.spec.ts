@@ -149,6 +149,11 @@ describe('why a run stands as it does', () => {
     ['end.unreachable', { status: 'failed', error: 'unreachable: …', worker_id: null }, { error: 'unreachable: …' }],
     ['end.queue_ttl', { status: 'failed', error: 'queue_ttl: …' }, { error_source: 'platform' }],
     ['end.run_limit', { status: 'failed', error: 'run_limit: …' }, { error_source: 'platform' }],
+    [
+      'end.credential_disabled',
+      { status: 'failed', error: 'credential_disabled: key is disabled' },
+      { error_source: 'platform' },
+    ],
     ['end.job_refused', { status: 'failed', error: 'job_refused: …' }, { error_source: 'platform' }],
   ])('F-33, N-16: %s (%#)', (code, run, detail) => {
     const { reason, also, candidates } = explain({ ...ENDED, end_code: code, ...run }, []);

@@ -38,7 +38,8 @@ export class SealAgainSweep implements Sweep {
     await this.keys.adopt();
     const { active } = this.keyRing;
     let sealed = 0;
-    for (const table of SEALED_TABLES.keys()) sealed += await this.sealTable(table, active);
+    if ((await countUnder(this.database, active)) > this.unopenable.size)
+      for (const table of SEALED_TABLES.keys()) sealed += await this.sealTable(table, active);
     const left = await countUnder(this.database, active);
     if (left <= this.unopenable.size) await finishRotation(this.database, active, this.errorFor(left));
     return { sealed };
