@@ -7,5 +7,5 @@ export { Matcher, type Range } from './masking/matcher.policy.ts';
 export { Splits, type Chunk, type KeptTail } from './masking/split.policy.ts';
 export { HandedOut } from './supplies/handed-out.service.ts';
 export type { Secrets } from './supplies/secrets.policy.ts';
-export { SecretSupplies, type SuppliedRun, type Supply } from './supplies/supplies.service.ts';
+export { HAND_OUT_ACTION, SecretSupplies, type SuppliedRun, type Supply } from './supplies/supplies.service.ts';
 export { VaultModule } from './vault.module.ts';

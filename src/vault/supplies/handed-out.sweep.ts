@@ -14,12 +14,13 @@ const HANDOUTS = `
        SELECT FROM run_facts r WHERE r.account_id = h.account_id AND r.id = h.run_id AND (r.finished_at IS NULL OR r.finished_at >= ${LONG_AGO}))
      ORDER BY h.handed_out_at LIMIT ${RETENTION_BATCH})
   RETURNING 1`;
-/** Of workers that were forgotten: what they hold went with their process. */
+/** Of workers that were forgotten, and of tokens that open nothing: what they hold went with their process. */
 const PULLS = `
   DELETE FROM credential_pull WHERE (account_id, agent_id, worker_id, credential_id, version) IN (
     SELECT p.account_id, p.agent_id, p.worker_id, p.credential_id, p.version FROM credential_pull p
      WHERE p.pulled_at < ${LONG_AGO} AND NOT EXISTS (
-       SELECT FROM worker_presence w WHERE w.account_id = p.account_id AND w.id = p.worker_id)
+       SELECT FROM worker_presence w WHERE w.account_id = p.account_id AND w.id = p.worker_id) AND NOT EXISTS (
+       SELECT FROM worker_token_state t WHERE t.account_id = p.account_id AND t.id = p.worker_id AND t.is_valid)
      LIMIT ${RETENTION_BATCH})
   RETURNING 1`;
 /** Handed out no more, and nobody who has it can be heard. A claim that read it a moment ago has noted it long before its time is over. */

@@ -26,6 +26,17 @@ export interface SupplyRefusal {
   readonly detail: { readonly credential_id: string; readonly name: string; readonly why: 'disabled' | 'unopenable' };
 }
 
+/** What a worker gets outside of a run. */
+export interface OnDemand {
+  readonly secrets: Secrets;
+  /** For the audit row: no value in it. */
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly isEmpty: boolean;
+}
+
+/** The action of every audit row about secrets that went out. */
+export const HAND_OUT_ACTION = 'credential.hand_out';
+
 const log = new Log('vault');
 
 /**
@@ -45,7 +56,8 @@ export class SecretSupplies {
     const rows = await handOutRows(ctx, run);
     if (rows.length === 0 || rows.some(isDisabled)) return rows;
     const { runId, agentId, workerId, attempt } = run;
-    this.onRecord(ctx, ['run', runId], rows, { agent_id: agentId, worker_id: workerId, attempt });
+    const detail = { agent_id: agentId, worker_id: workerId, attempt, credentials: namesOf(rows) };
+    ctx.record({ action: HAND_OUT_ACTION, target: ['run', runId], outcome: 'done', detail });
     if (attempt > 1) this.tell(ctx, agentId); // whoever looks for the values of this run knows those of the first attempt only
     return rows;
   }
@@ -62,18 +74,20 @@ export class SecretSupplies {
     return { secrets: { ...secretsOf(opened, takesMaps(versionIn(supply))), [RUN_TOKEN_NAME]: token } };
   }
 
-  /** What a worker gets outside of a run. What cannot be opened, or is disabled, is not among it. */
-  async onDemand(ctx: OpContext, workerId: string): Promise<Secrets> {
+  /**
+   * What a worker gets outside of a run, and what of it is to be put on record. What cannot be opened, or is disabled, is not among
+   * it. `textsOnly` is for clients of which no version is known.
+   */
+  async onDemand(ctx: OpContext, workerId: string, { textsOnly = false } = {}): Promise<OnDemand> {
     const { accountId, id: agentId } = ctx.actor;
     const rows = (await pullRows(ctx, { agentId, workerId })).filter((row) => !isDisabled(row));
-    if (rows.length === 0) return {};
-    this.onRecord(ctx, ['agent', agentId], rows, { worker_id: workerId });
-    this.tell(ctx, agentId);
+    if (rows.length > 0) this.tell(ctx, agentId);
     const values = rows.flatMap((row) => {
       const value = this.openRow(accountId, row);
       return value === undefined ? [] : [{ name: row.name, value }];
     });
-    return secretsOf(values, takesMaps(versionIn(rows)));
+    const secrets = secretsOf(values, !textsOnly && takesMaps(versionIn(rows)));
+    return { secrets, detail: { worker_id: workerId, credentials: namesOf(rows) }, isEmpty: rows.length === 0 };
   }
 
   private openRow(accountId: string, { id, version, sealed, sealed_key_id: keyId }: SuppliedRow): string | undefined {
@@ -85,14 +99,13 @@ export class SecretSupplies {
     }
   }
 
-  private onRecord(ctx: OpContext, target: readonly [string, string], rows: Supply, detail: object): void {
-    const credentials = rows.map(({ id, name, version }) => ({ id, name, version }));
-    ctx.record({ action: 'credential.hand_out', target, outcome: 'done', detail: { ...detail, credentials } });
-  }
-
   private tell(ctx: OpContext, agentId: string): void {
     ctx.afterCommit(() => this.bus.poke('secrets.handed_out', accountKey(ctx.actor.accountId, agentId)));
   }
+}
+
+function namesOf(rows: Supply): object[] {
+  return rows.map(({ id, name, version }) => ({ id, name, version }));
 }
 
 function isDisabled({ status }: SuppliedRow): boolean {

@@ -3,6 +3,7 @@ import { fault } from '../../platform/faults/faults.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
+import { HAND_OUT_ACTION } from '../../vault/index.ts';
 import { WorkerPath } from '../fleet/fleet.contract.ts';
 
 /** What a worker asks for beside its work. Of most of it this build has nothing, and says so in the SDK's own terms. */
@@ -26,6 +27,24 @@ export const requestSecrets = operation({
   audit: unaudited('a row is left where something is handed out'),
   input: Nothing,
   output: z.object({ secrets: freeObject() }),
+  faults: [],
+});
+
+/** For workers that know no frames, and therefore no values with parts. */
+export const getBootSecrets = operation({
+  id: 'workers.boot_secrets',
+  summary: 'Hands out the secrets that the agent gets on demand, each part of a value as a text of its own.',
+  http: { method: 'GET', path: '/api/v1/workers/secrets', status: 200 },
+  capability: workerToken,
+  audit: { action: HAND_OUT_ACTION, target: () => ['agent', ''] },
+  input: {},
+  output: z
+    .object({
+      secrets: freeObject()
+        .meta({ type: 'object', additionalProperties: { type: 'string' } })
+        .optional(),
+    })
+    .meta({ id: 'WorkerSecretsResponse' }),
   faults: [],
 });
 

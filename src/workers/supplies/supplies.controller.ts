@@ -2,6 +2,7 @@ import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
 import {
+  getBootSecrets,
   reportModels,
   requestAwsCredentials,
   requestGcpToken,
@@ -19,6 +20,9 @@ export class SuppliesController {
 
   @Handles(requestSecrets) secrets(ctx: OpContext, input: In<typeof requestSecrets>) {
     return this.supplies.secrets(ctx, input);
+  }
+  @Handles(getBootSecrets) bootSecrets(ctx: OpContext) {
+    return this.supplies.bootSecrets(ctx);
   }
   @Handles(reportModels) models(ctx: OpContext, input: In<typeof reportModels>) {
     return this.supplies.models(ctx, input);

@@ -1,9 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isJsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { SecretSupplies } from '../../vault/index.ts';
+import { HAND_OUT_ACTION, SecretSupplies } from '../../vault/index.ts';
 import { Presence } from '../presence/presence.service.ts';
-import { NotConnected, type reportModels, type requestSecrets, type searchKnowledge } from './supplies.contract.ts';
+import {
+  NotConnected,
+  type getBootSecrets,
+  type reportModels,
+  type requestSecrets,
+  type searchKnowledge,
+} from './supplies.contract.ts';
 import { noteModels } from './supplies.store.ts';
 
 /** Which worker asks; what it says beside that changes no answer yet. */
@@ -22,7 +28,16 @@ export class Supplies {
 
   async secrets(ctx: OpContext, asking: Asking): Promise<Out<typeof requestSecrets>> {
     this.note(ctx, asking);
-    return { secrets: { ...(await this.vault.onDemand(ctx, asking.worker_id)) } };
+    const { secrets, detail, isEmpty } = await this.vault.onDemand(ctx, asking.worker_id);
+    if (!isEmpty) ctx.record({ action: HAND_OUT_ACTION, target: ['agent', ctx.actor.id], outcome: 'done', detail });
+    return { secrets: { ...secrets } };
+  }
+
+  /** Whoever asks names no worker: the token stands for it. */
+  async bootSecrets(ctx: OpContext): Promise<Out<typeof getBootSecrets>> {
+    const { secrets, detail } = await this.vault.onDemand(ctx, ctx.actor.credentialId, { textsOnly: true });
+    ctx.note({ target_id: ctx.actor.id, ...detail });
+    return { secrets: { ...secrets } };
   }
 
   async models(ctx: OpContext, input: In<typeof reportModels>): Promise<void> {

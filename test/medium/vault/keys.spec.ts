@@ -243,6 +243,32 @@ describe('several replicas', () => {
   });
 });
 
+describe('a key that is lost for good', () => {
+  it('takes its values with it, and a start with a new one is possible once they are given up', async () => {
+    const database = await createSuiteDatabase();
+    try {
+      const first = await startApp({ database, keyRing: ringOf({ lost: key(1) }, 'lost') });
+      const before = new VaultScene(first, await first.account());
+      await before.give(await before.worker('survivor'), 'lost', 'hush-lost');
+      await before.call('POST', '/api/v1/api-keys', { name: 'sealed' });
+      await first.stop();
+      const empty = fs.mkdtempSync(path.join(directory, 'empty-'));
+      await expect(openKeyRing(readConfig({}), empty, database.url)).rejects.toThrow('keys.json is missing');
+      const [, statements = ''] =
+        /as the owner of the tables, `([^`]+)`/.exec(fs.readFileSync('docs/runbook.md', 'utf8')) ?? [];
+      await database.query(statements.replaceAll('\n', ' '));
+      const second = await startApp({ database, keyRing: await openKeyRing(readConfig({}), empty, database.url) });
+      const after = new VaultScene(second, before.account);
+      const worker = await after.worker('survivor');
+      await after.give(worker, 'again', 'hush-again');
+      expect((await after.job(worker)).secrets).toMatchObject({ again: 'hush-again' });
+      await second.stop();
+    } finally {
+      await database.drop();
+    }
+  });
+});
+
 describe('the keys of an installation', () => {
   it('are for the owner of its first account only, with a whole key', async () => {
     const scene = await start(KeyRing.load(newFile(), true));

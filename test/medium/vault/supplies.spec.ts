@@ -188,6 +188,22 @@ describe('on demand', () => {
     expect((await scene.job(worker)).secrets).toHaveProperty('pulled', 'hush-pulled');
   });
 
+  it('a worker that knows no frames gets the same as texts, each part of a value by itself', async () => {
+    const worker = await scene.worker(fresh());
+    const id = await scene.give(worker, 'pulled', 'hush-pulled', true);
+    await scene.give(worker, 'db-parts', '{"a":"hush-part"}', true);
+    await scene.give(worker, 'job-only', 'hush-job');
+    const { status, json } = await scene.call('GET', '/api/v1/workers/secrets', undefined, worker.token);
+    expect([status, json]).toEqual([200, { secrets: { pulled: 'hush-pulled', DB_PARTS__A: 'hush-part' } }]);
+    expect(await scene.handOuts()).toMatchObject([{ target_kind: 'agent', detail: { credentials: [{}, { id }] } }]);
+    const { run_id } = await scene.job(worker);
+    expect(await app.nest.get(HandedOut).valuesFor(scene.account.accountId, run_id)).toContain('hush-pulled');
+    await app.database.query(`UPDATE credential_pull SET pulled_at = now() - interval '25 hours'`);
+    await forget();
+    expect(await app.database.query('SELECT 1 FROM credential_pull WHERE credential_id = $1', [id])).toHaveLength(1);
+    expect((await scene.call('GET', '/api/v1/workers/secrets')).status).toBe(403);
+  });
+
   it('a disabled one is not given, and an agent without any gets none and leaves no row', async () => {
     const worker = await scene.worker(fresh());
     expect((await worker.frame('secrets_request')).payload).toEqual({ secrets: {} });

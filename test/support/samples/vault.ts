@@ -1,6 +1,7 @@
 import * as bindings from '../../../src/vault/bindings/bindings.contract.ts';
 import * as credentials from '../../../src/vault/credentials/credentials.contract.ts';
 import * as keys from '../../../src/vault/keys/keys.contract.ts';
+import { getBootSecrets } from '../../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../../contract/exchange.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { nothing, sample } from './sample.ts';
@@ -53,6 +54,7 @@ export const vaultSamples = [
   sample(bindings.listCredentialsOfAgent, async (tenant) => ({
     path: { agent_id: (await bound(tenant)).agent_id },
   })),
+  sample(getBootSecrets, async (tenant) => ({ token: (await tenant.agent()).token })),
   sample(keys.listVaultKeys, nothing),
   sample(keys.rotateVaultKey, async () => ({
     body: { reason: 'it may have leaked' },
