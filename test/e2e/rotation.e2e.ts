@@ -78,5 +78,6 @@ describe('U-39: a rotation whose process is killed in the middle', () => {
     const { secrets } = await worker.at(server.url).claimSoon();
     const wrong = Array.from({ length: VALUES }, (_, at) => at).filter((at) => secrets[`c-${at}`] !== valueOf(at));
     expect([Object.keys(secrets).length, wrong]).toEqual([VALUES + 1, []]);
+    expect(server.log()).not.toContain('hush-');
   });
 });

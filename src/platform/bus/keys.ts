@@ -8,8 +8,7 @@ export const POKE_CHANNEL = 'signalbox_poke';
  * credentials and grants are out of date (no id). `channel.opened`: a worker's channel was opened elsewhere (`accountKey`).
  * `approval.changed`: an approval was asked for, decided, or is over (`accountKey`).
  * `agent.configured`: what its workers are configured with changed (`accountKey`).
- * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`). `secrets.handed_out`: an agent's worker got
- * secrets (`accountKey` of the agent).
+ * `worker.told`: a worker's mode changed, or it is to be told something (`accountKey`).
  */
 export type PokeTopic =
   | 'agent.work'
@@ -20,7 +19,6 @@ export type PokeTopic =
   | 'channel.opened'
   | 'worker.told'
   | 'approval.changed'
-  | 'secrets.handed_out'
   | 'agent.configured'
   | 'replica.joined'
   | 'outbox.filled';

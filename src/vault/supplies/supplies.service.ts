@@ -1,7 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RunTokens } from '../../identity/index.ts';
-import { Bus } from '../../platform/bus/bus.ts';
-import { accountKey } from '../../platform/bus/keys.ts';
 import { KEY_RING, type KeyRing } from '../../platform/crypto/key-ring.ts';
 import { Log, describeError } from '../../platform/log/log.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
@@ -48,7 +46,6 @@ export class SecretSupplies {
   constructor(
     @Inject(KEY_RING) private readonly keyRing: KeyRing,
     @Inject(RunTokens) private readonly tokens: RunTokens,
-    @Inject(Bus) private readonly bus: Bus,
   ) {}
 
   /** In the transaction of the claim, and only where something is bound. Opens nothing yet. */
@@ -58,7 +55,6 @@ export class SecretSupplies {
     const { runId, agentId, workerId, attempt } = run;
     const detail = { agent_id: agentId, worker_id: workerId, attempt, credentials: namesOf(rows) };
     ctx.record({ action: HAND_OUT_ACTION, target: ['run', runId], outcome: 'done', detail });
-    if (attempt > 1) this.tell(ctx, agentId); // whoever looks for the values of this run knows those of the first attempt only
     return rows;
   }
 
@@ -81,7 +77,6 @@ export class SecretSupplies {
   async onDemand(ctx: OpContext, workerId: string, { textsOnly = false } = {}): Promise<OnDemand> {
     const { accountId, id: agentId } = ctx.actor;
     const rows = (await pullRows(ctx, { agentId, workerId })).filter((row) => !isDisabled(row));
-    if (rows.length > 0) this.tell(ctx, agentId);
     const values = rows.flatMap((row) => {
       const value = this.openRow(accountId, row);
       return value === undefined ? [] : [{ name: row.name, value }];
@@ -97,10 +92,6 @@ export class SecretSupplies {
       log.error('a credential cannot be opened', { credential_id: id, key_id: keyId, error: describeError(error) });
       return undefined;
     }
-  }
-
-  private tell(ctx: OpContext, agentId: string): void {
-    ctx.afterCommit(() => this.bus.poke('secrets.handed_out', accountKey(ctx.actor.accountId, agentId)));
   }
 }
 
