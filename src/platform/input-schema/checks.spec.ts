@@ -219,7 +219,7 @@ describe('a check', () => {
       },
     ]);
     expect(took).toBeGreaterThanOrEqual(CHECK_MS - 5);
-    expect(took).toBeLessThan(CHECK_MS + 200);
+    expect(took).toBeLessThan(CHECK_MS + 1_000);
     expect(await pause.end()).toBeLessThan(150);
     expect(await schemas.check(CATASTROPHIC, { a: 'aaa' })).toEqual([]);
   });
@@ -261,12 +261,14 @@ describe('a check', () => {
     const schema = {
       properties: { a: { anyOf: Array.from({ length: 40 }, () => ({ maxLength: 5 })) }, b: { type: 'string' } },
     };
-    expect(await schemas.check({ properties: { a: { maxLength: 5 } } }, { a: text })).toMatchObject([
+    const patient = new InputSchemas({ checkMs: 5_000, workers: 1 });
+    expect(await patient.check({ properties: { a: { maxLength: 5 } } }, { a: text })).toMatchObject([
       { type: 'schema_maxLength' },
     ]);
     const pause = longestPause();
-    await schemas.check(schema, { a: text });
+    await patient.check(schema, { a: text });
     expect(await pause.end()).toBeLessThan(500);
+    await patient.close();
   });
 
   it('is quick enough for 1,000 a second on the event loop, and for 1,000 a second in a thread', async () => {

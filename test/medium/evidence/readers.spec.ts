@@ -191,8 +191,12 @@ describe('a replica that goes away', () => {
     const runId = await scene.running(worker);
     await worker.send(runId, [log('before'), log(`large ${'x'.repeat(60_000)}`)]);
     const idle = await Promise.all(Array.from({ length: 40 }, () => openUnread(leaving.url, runId, scene.key)));
-    const reading = collect(new RestClient(leaving.url, scene.key).runStream(runId));
-    await pause(300);
+    let seen = 0;
+    const reading = collect(new RestClient(leaving.url, scene.key).runStream(runId), () => {
+      seen += 1;
+      return false;
+    });
+    await eventually(() => expect(seen).toBe(5)); // queued, claimed, started, and what was sent
     const leftAt = performance.now();
     await leaving.stop();
     expect(performance.now() - leftAt).toBeLessThan(10_000);
