@@ -1,3 +1,4 @@
+import type { Transaction } from '../../platform/db/transaction.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { Truncation } from '../artifacts/artifacts.policy.ts';
@@ -99,4 +100,19 @@ export async function useCall(
   { seq, frame_id }: UsedCall,
 ): Promise<void> {
   await sql(USE, [actor.accountId, runId, attempt, seq, frame_id]);
+}
+
+const ROWS_A_STATEMENT = 1_000;
+const FORGET = `
+  WITH gone AS (
+    DELETE FROM replay_answer WHERE (account_id, run_id, attempt, seq) IN (
+      SELECT account_id, run_id, attempt, seq FROM replay_answer AS a
+       WHERE account_id = $1 AND created_at < $2::timestamptz
+         AND NOT EXISTS (SELECT FROM run_facts AS run WHERE run.account_id = a.account_id AND run.id = a.run_id) LIMIT ${ROWS_A_STATEMENT})
+    RETURNING 1)
+  SELECT count(*)::int AS count FROM gone`;
+
+/** Deletes some of what replays that are gone were answered with before this day (YYYY-MM-DD). */
+export async function forgetReplayAnswers(system: Transaction, accountId: string, before: string): Promise<number> {
+  return (await system.query<{ count: number }>({ text: FORGET, values: [accountId, before] }))[0]?.count ?? 0;
 }

@@ -1,9 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { forgetApprovals } from '../../gateway/index.ts';
 import { Database } from '../../platform/db/database.ts';
 import { PartitionSweep } from '../../platform/db/partitions.ts';
 import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/sweep.ts';
 import { forgetRuns } from '../../runs/index.ts';
+import { forgetReplayAnswers } from '../replay/replay.store.ts';
 import {
   accountsOf,
   daysBefore,
@@ -67,8 +69,13 @@ export class RetentionSweep implements Sweep {
 
   private async forgetRuns(cuts: readonly Cut[]): Promise<number> {
     let runs = 0;
-    for (const { account_id: id, runs_from: from } of cuts)
-      if (from !== null) runs += await this.whileSome((system) => forgetRuns(system, id, from));
+    for (const { account_id: id, runs_from: from } of cuts) {
+      if (from === null) continue;
+      runs += await this.whileSome((system) => forgetRuns(system, id, from));
+      for (const forget of [forgetApprovals, forgetReplayAnswers])
+        // what belongs to runs that are gone
+        await this.whileSome((system) => forget(system, id, from));
+    }
     return runs;
   }
 

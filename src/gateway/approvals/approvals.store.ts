@@ -1,4 +1,5 @@
 import type { Database } from '../../platform/db/database.ts';
+import type { Transaction } from '../../platform/db/transaction.ts';
 import { writeJson } from '../../platform/json/json.ts';
 import type { Place } from '../../platform/operation/cursor.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
@@ -39,6 +40,9 @@ export const LISTED_BYTES = 64 * 1024;
 const IS_OVER = `NOT EXISTS (
   SELECT FROM run_facts AS run WHERE run.account_id = a.account_id AND run.id = a.run_id AND run.attempt = a.attempt
      AND run.status IN ('claimed', 'running'))`;
+/** Whoever keeps no content of runs keeps none of what they wanted to do either, once nobody waits for a word about it. */
+const KEPT_ARGUMENTS = `CASE WHEN EXISTS (
+  SELECT FROM run_content AS c WHERE c.account_id = a.account_id AND c.id = a.run_id AND c.is_withheld) THEN NULL ELSE a.arguments END`;
 /** As it stands this very moment, whether or not a sweep has been by. Of two ends the earlier one counts. */
 const STATE = `CASE
     WHEN a.state <> 'pending' THEN a.state
@@ -124,7 +128,8 @@ export async function insertApproval(
 const ASKED_AGAIN = `
   UPDATE approval AS a SET
     delivered_at = CASE WHEN ${STATE} = 'pending' THEN a.delivered_at ELSE coalesce(a.delivered_at, now()) END,
-    settled_at = CASE WHEN a.state = 'pending' THEN a.settled_at ELSE coalesce(a.settled_at, now()) END
+    settled_at = CASE WHEN a.state = 'pending' THEN a.settled_at ELSE coalesce(a.settled_at, now()) END,
+    arguments = CASE WHEN a.state = 'pending' THEN a.arguments ELSE ${KEPT_ARGUMENTS} END
    WHERE a.account_id = $1 AND a.run_id = $2 AND a.attempt = $3 AND a.tool_use_id = $4 AND a.arguments_hash = $5
   RETURNING ${WHOLE}`;
 
@@ -176,13 +181,13 @@ const EXPIRE = `
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) AND a.state = 'pending'
   RETURNING a.account_id, a.id`;
 const WITHDRAW = `
-  UPDATE approval AS a SET state = 'withdrawn', settled_at = now()
+  UPDATE approval AS a SET state = 'withdrawn', settled_at = now(), arguments = ${KEPT_ARGUMENTS}
    WHERE (a.account_id, a.id) IN (
      SELECT a.account_id, a.id FROM approval AS a WHERE a.state = 'pending' AND ${IS_OVER}
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) AND a.state = 'pending'
   RETURNING a.account_id, a.id`;
 const SETTLE = `
-  UPDATE approval AS a SET settled_at = now()
+  UPDATE approval AS a SET settled_at = now(), arguments = ${KEPT_ARGUMENTS}
    WHERE (a.account_id, a.id) IN (
      SELECT a.account_id, a.id FROM approval AS a WHERE a.state <> 'pending' AND a.settled_at IS NULL AND ${IS_OVER}
       LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
@@ -204,4 +209,18 @@ export async function closeApprovals(database: Database): Promise<ClosedApproval
   const expired = await run(EXPIRE);
   const withdrawn = await run(WITHDRAW);
   return { expired, withdrawn, settled: (await run(SETTLE)).length };
+}
+
+const FORGET = `
+  WITH gone AS (
+    DELETE FROM approval AS a WHERE (a.account_id, a.id) IN (
+      SELECT a.account_id, a.id FROM approval AS a
+       WHERE a.account_id = $1 AND a.asked_at < $2::timestamptz AND a.state <> 'pending'
+         AND NOT EXISTS (SELECT FROM run_facts AS run WHERE run.account_id = a.account_id AND run.id = a.run_id) LIMIT ${BATCH})
+    RETURNING 1)
+  SELECT count(*)::int AS count FROM gone`;
+
+/** Deletes some questions of before this day (YYYY-MM-DD) whose run is gone. That somebody decided stays on record. */
+export async function forgetApprovals(system: Transaction, accountId: string, before: string): Promise<number> {
+  return (await system.query<{ count: number }>({ text: FORGET, values: [accountId, before] }))[0]?.count ?? 0;
 }
