@@ -22,6 +22,9 @@ import { LateRecords } from './late/late.service.ts';
 import { ReplayController } from './replay/replay.controller.ts';
 import { Replays } from './replay/replay.service.ts';
 import { RetentionSweep } from './retention/retention.sweep.ts';
+import { SearchController } from './search/search.controller.ts';
+import { EvidenceSearch } from './search/search.service.ts';
+import { SearchSweep } from './search/search.sweep.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
 import { TreeController } from './tree/tree.controller.ts';
@@ -44,6 +47,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     ReplayController,
     StreamController,
     TreeController,
+    SearchController,
   ],
   providers: [
     EventIntake,
@@ -59,6 +63,8 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     Replays,
     RunStreams,
     RunTrees,
+    EvidenceSearch,
+    SearchSweep,
     RetentionSweep,
     RunTails,
     TailsSweep,

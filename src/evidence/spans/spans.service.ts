@@ -43,15 +43,16 @@ export class Spans {
     const start = await this.edge(ctx, place, rows, span.start_seq);
     const end = await this.edge(ctx, place, rows, span.end_seq);
     if (end && !rows.includes(end) && rows.length < EVENTS_OF_A_SPAN) rows.push(end);
-    const traceId = (start ?? end)?.event['trace_id'];
+    const edges = [start, end].filter((edge) => edge !== undefined);
+    const traceId = edges[0]?.event['trace_id'];
     return {
       ...toSkeleton(span),
       ...contentOf(span.kind, start?.event['payload'], end?.event['payload']),
       trace_id: typeof traceId === 'string' ? traceId : null,
       usage: span.usage,
       events: rows.map(toEventView),
-      truncated: [...(start?.truncated ?? []), ...(end?.truncated ?? [])],
-      masked: sumOf(start?.masked, end?.masked),
+      truncated: edges.flatMap(({ truncated }) => truncated ?? []),
+      masked: sumOf(...edges.map(({ masked }) => masked)),
       ...withheldMark(run),
     };
   }
