@@ -194,10 +194,10 @@ describe.each(samplesWhere(({ http, input }) => http !== undefined && input.quer
         ]) {
           const answer = await exchange(
             stage.app.url,
-            requestOf(sampled.op, { ...sample, query: { [name]: text } }, key),
+            requestOf(sampled.op, { ...sample, query: { ...sample.query, [name]: text } }, key),
           );
           const { status, at } = refusalOf(answer);
-          if (status >= 400)
+          if (status >= 400 && status !== 404) // an id may be of nothing, in the query too
             expect({ text, status, places: [...new Set(at.map((loc) => loc.slice(0, 2).join('.')))] }).toEqual({
               text,
               status: 422,
