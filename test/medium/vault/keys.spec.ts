@@ -209,6 +209,22 @@ describe('several replicas', () => {
     expect(await sealedWith(one)).toEqual({ new: 3 });
   });
 
+  it('share the work, and count each value once', async () => {
+    const keys = { old: key(1), new: key(2) };
+    const one = await start(ringOf(keys, 'old'));
+    const two = await startApp({ database: one.app.database, keyRing: ringOf(keys, 'old') });
+    apps.push(two);
+    for (let at = 0; at < 300; at += 30)
+      await Promise.all(Array.from({ length: 30 }, (_, index) => one.store(`c-${at + index}`, `value-${at + index}`)));
+    const { json } = await one.call('POST', ROTATE);
+    const both = [one.app, two].map(({ nest }) => nest.get(Sweeper));
+    const rounds = Array.from({ length: 3 }, () => both).flat();
+    await Promise.all(rounds.map((sweeper) => sweeper.now('vault.seal_again')));
+    expect(await ended(one, json)).toMatchObject({ state: 'done', done: 300, total: 300 });
+    expect(await one.app.database.query('SELECT done FROM key_rotation')).toEqual([{ done: 300 }]);
+    expect(await sealedWith(one)).toEqual({ new: 300 });
+  });
+
   it('a key that one is started with is used once all know it, by itself', async () => {
     const both = { old: key(1), new: key(2) };
     const one = await start(ringOf({ old: key(1) }, 'old'));
