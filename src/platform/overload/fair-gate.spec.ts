@@ -160,12 +160,12 @@ describe('a fair gate', () => {
       const crowd = new Crowd(new FairGate({ ...ROOM, lanes }));
       crowd.come(3, 'a');
       crowd.comes('b', 'second');
-      await sleep(60);
+      await sleep(30);
+      const leftAt = performance.now();
       await crowd.leave();
-      await sleep(60);
-      expect(crowd.inside.length).toBe(isOtherUrgent ? 2 : 3);
-      await sleep(240);
-      expect(crowd.inside.length).toBe(3);
+      if (!isOtherUrgent) expect(crowd.inside).toHaveLength(3);
+      while (crowd.inside.length < 3) await sleep(1);
+      if (isOtherUrgent) expect(performance.now() - leftAt).toBeGreaterThanOrEqual(4 * 30 - 1);
     }
   });
 
@@ -184,9 +184,12 @@ describe('a fair gate', () => {
 
   it('costs little while nobody waits', () => {
     const gate = new FairGate(ROOM);
-    const turns = 100_000;
-    const start = performance.now();
-    for (let turn = 0; turn < turns; turn += 1) (gate.enter({ account: 'a', lane: 'first' }) as Leave)();
-    expect(((performance.now() - start) / turns) * 1_000).toBeLessThan(20); // µs; it is below one
+    const turns = 20_000;
+    const rounds = Array.from({ length: 5 }, () => {
+      const start = performance.now();
+      for (let turn = 0; turn < turns; turn += 1) (gate.enter({ account: 'a', lane: 'first' }) as Leave)();
+      return ((performance.now() - start) / turns) * 1_000;
+    });
+    expect(Math.min(...rounds)).toBeLessThan(20); // µs; it is below one
   });
 });
