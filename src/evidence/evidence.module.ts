@@ -25,6 +25,8 @@ import { RetentionSweep } from './retention/retention.sweep.ts';
 import { SearchController } from './search/search.controller.ts';
 import { EvidenceSearch } from './search/search.service.ts';
 import { SearchSweep } from './search/search.sweep.ts';
+import { SkillsController } from './skills/skills.controller.ts';
+import { RunSkills } from './skills/skills.service.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
 import { TreeController } from './tree/tree.controller.ts';
@@ -48,6 +50,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     StreamController,
     TreeController,
     SearchController,
+    SkillsController,
   ],
   providers: [
     EventIntake,
@@ -64,6 +67,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     RunStreams,
     RunTrees,
     EvidenceSearch,
+    RunSkills,
     SearchSweep,
     RetentionSweep,
     RunTails,

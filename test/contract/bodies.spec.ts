@@ -197,7 +197,8 @@ describe.each(samplesWhere(({ http, input }) => http !== undefined && input.quer
             requestOf(sampled.op, { ...sample, query: { ...sample.query, [name]: text } }, key),
           );
           const { status, at } = refusalOf(answer);
-          if (status >= 400 && status !== 404) // an id may be of nothing, in the query too
+          if (status >= 400 && status !== 404)
+            // an id may be of nothing, in the query too
             expect({ text, status, places: [...new Set(at.map((loc) => loc.slice(0, 2).join('.')))] }).toEqual({
               text,
               status: 422,

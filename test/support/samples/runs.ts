@@ -1,6 +1,7 @@
 import { downloadArtifact } from '../../../src/evidence/artifacts/artifacts.contract.ts';
 import { createArtifact, updateArtifact, writeArtifact } from '../../../src/evidence/artifacts/writing.contract.ts';
 import { searchEvidence } from '../../../src/evidence/search/search.contract.ts';
+import { listSkills } from '../../../src/evidence/skills/skills.contract.ts';
 import { getTree } from '../../../src/evidence/tree/tree.contract.ts';
 import { agentActivity, workspaceActivity } from '../../../src/runs/activity/activity.contract.ts';
 import { reviveRun } from '../../../src/runs/threads/threads.contract.ts';
@@ -37,6 +38,9 @@ export const runSamples = [
   sample(agentActivity, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).handle },
     query: { window_days: 7 },
+  })),
+  sample(listSkills, async (tenant) => ({
+    path: { run_id: (await tenant.recordedRun(await tenant.agent())).runId },
   })),
   sample(searchEvidence, async () => ({ query: { q: 'walk the operations', limit: 5 } })),
   sample(workspaceActivity, async () => ({ query: { window_days: 7 } })),
