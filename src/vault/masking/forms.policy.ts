@@ -21,7 +21,7 @@ const LINE = 16;
 
 /** What is looked for in texts. */
 export interface Forms {
-  /** At least 8 characters: anywhere. */
+  /** At least 8 characters, also without their first one (see splits): anywhere. */
   readonly long: ReadonlySet<string>;
   /** Shorter: as words of their own. */
   readonly words: ReadonlySet<string>;
@@ -37,7 +37,7 @@ export function formsOf(values: Iterable<string>): Forms {
   const add = (form: string): void => {
     if (form.length < LONG) {
       if (form.length >= SHORTEST) words.add(form);
-    } else for (const piece of piecesOf(form)) long.add(piece);
+    } else for (const piece of piecesOf(form)) long.add(piece).add(piece.slice(1));
   };
   for (const given of values) {
     const whole = given.toWellFormed();

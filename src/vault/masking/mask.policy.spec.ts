@@ -130,6 +130,6 @@ it('D-43: an event that is taken for clean holds nothing that would be masked', 
       const isClean = masking.isClean(JSON.stringify(event));
       expect([isClean, masking.event(event) === event]).not.toEqual([true, false]);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   );
 });

@@ -13,6 +13,9 @@ export interface Scan {
 const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
 const NO_RANGES: readonly Range[] = [];
 const LATIN = 256;
+const PAIRS = 4_096;
+/** Two pairs may share a place: then the nodes say that nothing begins there. */
+const pairOf = (char: number, next: number): number => ((char << 5) ^ next) & (PAIRS - 1);
 
 /**
  * Finds all forms of all values in one pass over a text (Aho–Corasick), however many there are. Nodes are numbered in
@@ -32,6 +35,8 @@ export class Matcher {
   private readonly shorter: Int32Array;
   private readonly depth: Int32Array;
   private readonly fromRoot = new Int32Array(LATIN);
+  /** The first two characters of each form. */
+  private readonly pairs = new Uint8Array(PAIRS);
 
   constructor({ long, words, values }: Forms) {
     this.values = values;
@@ -43,7 +48,7 @@ export class Matcher {
     this.ends = new Int32Array(nodes.length);
     this.shorter = new Int32Array(nodes.length);
     this.depth = new Int32Array(nodes.length);
-    this.bytes = nodes.length * 22 + [...values].reduce((sum, value) => sum + 2 * value.length, 2_048);
+    this.bytes = nodes.length * 22 + [...values].reduce((sum, value) => sum + 2 * value.length, 8_192);
     this.number(nodes);
   }
 
@@ -61,6 +66,7 @@ export class Matcher {
     let ranges: Range[] | undefined;
     let node = 0;
     for (let index = 0; index < text.length; index += 1) {
+      if (node === 0) index = this.nextBeginning(text, index);
       const char = text.charCodeAt(index);
       if (node === 0 && char < LATIN) node = fromRoot[char] as number;
       else node = this.step(node, char);
@@ -79,12 +85,26 @@ export class Matcher {
     const { ends, fromRoot } = this;
     let node = 0;
     for (let index = 0; index < text.length; index += 1) {
+      if (node === 0) index = this.nextBeginning(text, index);
       const char = text.charCodeAt(index);
       if (node === 0 && char < LATIN) node = fromRoot[char] as number;
       else node = this.step(node, char);
       if (ends[node] !== 0) return false;
     }
     return true;
+  }
+
+  /** Where the next form may begin, from a place on: most pairs of characters begin none. The last character may begin any. */
+  private nextBeginning(text: string, from: number): number {
+    const { pairs } = this;
+    const last = text.length - 1;
+    let char = text.charCodeAt(from);
+    for (let index = from; index < last; index += 1) {
+      const next = text.charCodeAt(index + 1);
+      if (pairs[pairOf(char, next)] !== 0) return index;
+      char = next;
+    }
+    return last;
   }
 
   private step(from: number, char: number): number {
@@ -132,6 +152,7 @@ export class Matcher {
           this.shorter[next] = this.shorter[suffix] as number;
         }
         if (index === 0 && char < LATIN) this.fromRoot[char] = next;
+        if (this.depth[next] === 2) this.pairs[pairOf(this.chars[index] as number, char)] = 1;
         next += 1;
       }
       this.firstChild[index + 1] = next;

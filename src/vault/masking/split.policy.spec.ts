@@ -41,21 +41,25 @@ describe('D-43: a value that is split over texts', () => {
         fc.constantFrom(...writers),
         fc.array(fc.nat(), { minLength: 1, maxLength: 6 }),
         fc.boolean(),
-        (value, write, places, isRestarted) => {
-          const all = follow([value], cut(`say ${write(value)} now`, places), isRestarted);
+        fc.constantFrom('say', 'what the agent was given is'),
+        (value, write, places, isRestarted, before) => {
+          const all = follow([value], cut(`${before} ${write(value)} now`, places), isRestarted);
           expect(all.join('')).toContain(REDACTED);
           expect(all.join('')).not.toContain(write(value));
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: 700 },
     );
   });
 
   it('is masked in every text that holds more than three of its first characters', () => {
     for (let place = 1; place < SECRET.length; place += 1) {
-      const [first, second] = follow([SECRET], [`is ${SECRET.slice(0, place)}`, `${SECRET.slice(place)}.`], true);
-      expect(first).toBe(place < 4 ? `is ${SECRET.slice(0, place)}` : `is ${REDACTED}`);
-      expect(second).toBe(`${REDACTED}.`);
+      for (const before of ['is ', 'what the agent was given is ']) {
+        const texts = [`${before}${SECRET.slice(0, place)}`, `${SECRET.slice(place)}.`];
+        const [first, second] = follow([SECRET], texts, true);
+        expect(first).toBe(place < 4 ? texts[0] : `${before}${REDACTED}`);
+        expect(second).toBe(`${REDACTED}.`);
+      }
     }
   });
 

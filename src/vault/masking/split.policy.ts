@@ -1,4 +1,4 @@
-import type { Matcher, Range } from './matcher.policy.ts';
+import type { Matcher, Range, Scan } from './matcher.policy.ts';
 
 /** A text that came in one of the run's streams of texts, and what of it was found to be masked so far. */
 export interface Chunk {
@@ -29,6 +29,11 @@ export interface KeptTail {
 
 /** Shorter beginnings of a value tell nothing: they are told at once, and only remembered. */
 const WORTH_HOLDING = 4;
+/**
+ * One character at the end of a longer text is nearly always the beginning of nothing, and is not remembered: without it a
+ * value is found as well. Where texts are this short they may be characters of one.
+ */
+const SHORT_TEXT = 16;
 /** More streams, or more chunks of one, are not followed: what would have to wait is masked instead. */
 const MOST_STREAMS = 64;
 const MOST_PARTS = 1_024;
@@ -56,14 +61,16 @@ export class Splits<Of extends Chunk> {
 
   /** Whether a text is as good as alone: nothing before it waits for it, and its end waits for nothing. */
   isAlone(text: string, streamOf: () => string): boolean {
-    return (this.tails.size === 0 || !this.tails.has(streamOf())) && this.matcher.scan(text).open === 0;
+    return (this.tails.size === 0 || !this.tails.has(streamOf())) && openOf(this.matcher.scan(text), text) === 0;
   }
 
   /** Adds a stream's next text, and marks what is to be masked in it and in those before. */
   add(stream: string, chunk: Of): void {
     const tail = this.tails.get(stream);
     const before = tail?.text ?? '';
-    const { ranges, open } = this.matcher.scan(before + chunk.text);
+    const scan = this.matcher.scan(before + chunk.text);
+    const { ranges } = scan;
+    const open = openOf(scan, chunk.text);
     for (const part of placed(tail?.parts ?? [])) if (part.chunk) mark(part.chunk, ranges, part);
     mark(chunk, ranges, { at: before.length, start: 0, length: chunk.text.length });
     this.tails.delete(stream); // what changed last stands last
@@ -110,6 +117,10 @@ export class Splits<Of extends Chunk> {
     for (const { chunk } of this.tails.get(excess)?.parts ?? []) if (chunk) this.giveUp(chunk);
     this.tails.delete(excess);
   }
+}
+
+function openOf({ open }: Scan, text: string): number {
+  return open === 1 && text.length > SHORT_TEXT ? 0 : open;
 }
 
 interface Place {
