@@ -40,9 +40,8 @@ describe('D-43: a value that is split over texts', () => {
         fc.string({ minLength: 8, maxLength: 60 }).filter((value) => value.trim().length >= 8),
         fc.constantFrom(...writers),
         fc.array(fc.nat(), { minLength: 1, maxLength: 6 }),
-        fc.boolean(),
-        fc.constantFrom('say', 'what the agent was given is'),
-        (value, write, places, isRestarted, before) => {
+        fc.record({ isRestarted: fc.boolean(), before: fc.constantFrom('say', 'what the agent was given is') }),
+        (value, write, places, { isRestarted, before }) => {
           const all = follow([value], cut(`${before} ${write(value)} now`, places), isRestarted);
           expect(all.join('')).toContain(REDACTED);
           expect(all.join('')).not.toContain(write(value));
