@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/index.ts';
+import { GatewayModule } from '../gateway/index.ts';
 import { IdentityModule } from '../identity/index.ts';
 import { RunsModule } from '../runs/index.ts';
 import { VaultModule } from '../vault/index.ts';
@@ -27,6 +28,9 @@ import { EvidenceSearch } from './search/search.service.ts';
 import { SearchSweep } from './search/search.sweep.ts';
 import { SkillsController } from './skills/skills.controller.ts';
 import { RunSkills } from './skills/skills.service.ts';
+import { LiveController } from './live/live.controller.ts';
+import { AccountStreams } from './live/live.service.ts';
+import { Topics } from './live/topics.service.ts';
 import { SpansController } from './spans/spans.controller.ts';
 import { Spans } from './spans/spans.service.ts';
 import { TreeController } from './tree/tree.controller.ts';
@@ -37,7 +41,7 @@ import { RunTails } from './tails/tails.service.ts';
 import { TailsSweep } from './tails/tails.sweep.ts';
 
 @Module({
-  imports: [IdentityModule, VaultModule, AgentsModule, RunsModule, WorkersModule],
+  imports: [IdentityModule, VaultModule, AgentsModule, GatewayModule, RunsModule, WorkersModule],
   controllers: [
     EventsController,
     SpansController,
@@ -51,6 +55,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     TreeController,
     SearchController,
     SkillsController,
+    LiveController,
   ],
   providers: [
     EventIntake,
@@ -72,6 +77,8 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     RetentionSweep,
     RunTails,
     TailsSweep,
+    Topics,
+    AccountStreams,
   ],
   exports: [RunStreams],
 })

@@ -10,6 +10,7 @@ import { fingerprintOf, manifestHash, readManifest, type ManifestFacts } from '.
 import type { getAgent, listAgents } from './registry.contract.ts';
 import { AgentNotFound, WrongAgent } from './registry.faults.ts';
 import {
+  agentRowsById,
   findAgentId,
   findAgentRow,
   followManifest,
@@ -20,6 +21,7 @@ import {
   showAgentRow,
   takeGeneration,
   type AgentRow,
+  type ListedAgent,
 } from './registry.store.ts';
 
 /** Signs of life that this replica has heard and not written yet. Provided by workers. */
@@ -50,6 +52,15 @@ export interface Registered {
   readonly changed: boolean;
 }
 
+type AgentView = Out<typeof listAgents>[number];
+
+async function withInstances(ctx: OpContext, agents: readonly ListedAgent[], window: number): Promise<AgentView[]> {
+  const ids = agents.map(({ id }) => id);
+  const instances = await listInstances(ctx, ctx.actor.accountId, ids, window);
+  const byAgent = Map.groupBy(instances, ({ agent_id }) => agent_id);
+  return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
+}
+
 /** What can run: agents, as their workers describe them. */
 @Injectable()
 export class AgentRegistry {
@@ -61,12 +72,16 @@ export class AgentRegistry {
 
   async list(ctx: OpContext, { include_archived }: In<typeof listAgents>): Promise<Out<typeof listAgents>> {
     const { accountId } = ctx.actor;
-    const { presenceWindowSeconds: window } = this.config;
     await this.unwritten.flush();
     const agents = await listAgentRows(ctx, accountId, include_archived);
-    const ids = agents.map(({ id }) => id);
-    const byAgent = Map.groupBy(await listInstances(ctx, accountId, ids, window), ({ agent_id }) => agent_id);
-    return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
+    return withInstances(ctx, agents, this.config.presenceWindowSeconds);
+  }
+
+  /** Agents as lists show them, by id. What this replica has heard of workers and not written yet may be missing. */
+  async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, AgentView>> {
+    const agents = await agentRowsById(ctx, ctx.actor.accountId, ids);
+    const views = await withInstances(ctx, agents, this.config.presenceWindowSeconds);
+    return new Map(views.map((view) => [view.agent_id, view]));
   }
 
   async show(ctx: OpContext, { agent_id }: In<typeof getAgent>): Promise<Out<typeof getAgent>> {

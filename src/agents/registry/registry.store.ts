@@ -137,10 +137,15 @@ const LISTED = `
       ORDER BY r.finished_at DESC LIMIT 1) AS success ON true
    WHERE a.account_id = $1`;
 const LIST = `${LISTED} AND ($2 OR a.archived_at IS NULL) ORDER BY a.created_at, a.id`;
+const BY_IDS = `${LISTED} AND a.id = ANY ($2)`;
 const SHOW = `${LISTED} AND (a.id = $2 OR a.handle = $2) ORDER BY (a.id = $2) DESC LIMIT 1`;
 
 export async function listAgentRows({ sql }: Sql, accountId: string, withArchived: boolean): Promise<ListedAgent[]> {
   return sql<ListedAgent>(LIST, [accountId, withArchived]);
+}
+
+export async function agentRowsById({ sql }: Sql, accountId: string, ids: readonly string[]): Promise<ListedAgent[]> {
+  return sql<ListedAgent>(BY_IDS, [accountId, ids]);
 }
 
 export async function showAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<ListedAgent | undefined> {

@@ -45,8 +45,8 @@ export class Outflow {
   }
 
   /** Only between events, and only where nothing waits: a reader that is behind needs no sign of life. */
-  keepAlive(): void {
-    if (!this.isWriting && !this.isOver && this.sink.pendingBytes === 0) this.sink.write(KEEP_ALIVE_COMMENT);
+  keepAlive(comment: string | Buffer = KEEP_ALIVE_COMMENT): void {
+    if (!this.isWriting && !this.isOver && this.sink.pendingBytes === 0) this.sink.write(comment);
   }
 
   private async passInPieces(bytes: Buffer): Promise<boolean> {

@@ -1,11 +1,9 @@
 import { isOutage } from '../../platform/db/database-errors.ts';
 import type { Clock } from '../../platform/clock/clock.ts';
-import { serverSentEvent } from '../../platform/http/live-stream.ts';
 import { END_NUMBERS, isTerminal, toSummary, type RunRow, type RunStatus } from '../../runs/index.ts';
 import { findArtifact } from '../artifacts/artifacts.store.ts';
 import { readLog, type LogRow, type Reading, type RunPlace } from '../events/log.store.ts';
 import { dayOf } from '../events/view.policy.ts';
-import type { Outflow } from './outflow.stream.ts';
 import {
   SpokenText,
   endEvents,
@@ -16,6 +14,7 @@ import {
   type StreamEvent,
 } from './projection.policy.ts';
 import { textAt, type Seen } from './stream.store.ts';
+import type { Voice } from './voice.stream.ts';
 
 const ROWS_A_PAGE = 500;
 const OUTAGE_PAUSE_MS = 1_000;
@@ -44,7 +43,7 @@ export interface Source {
 export class RunReader {
   private readonly source: Source;
   private readonly wish: ReaderWish;
-  private readonly out: Outflow;
+  private readonly out: Voice;
   private place: RunPlace | undefined;
   /** The run, if it had ended when the reader came. */
   private ended: RunRow | undefined;
@@ -58,7 +57,7 @@ export class RunReader {
   private isRung = false;
   private wake: (() => void) | undefined;
 
-  constructor(source: Source, wish: ReaderWish, out: Outflow) {
+  constructor(source: Source, wish: ReaderWish, out: Voice) {
     this.source = source;
     this.wish = wish;
     this.out = out;
@@ -179,8 +178,8 @@ export class RunReader {
     return isTold;
   }
 
-  private write({ id, event, data }: StreamEvent): Promise<boolean> {
-    return this.out.write(serverSentEvent(event, JSON.stringify(data), id));
+  private write(event: StreamEvent): Promise<boolean> {
+    return this.out.say(event);
   }
 
   private leave(farewell: 'moved' | 'error'): void {
@@ -190,7 +189,7 @@ export class RunReader {
 
   private async sayFarewell(): Promise<void> {
     const data = this.farewell === 'moved' ? { done: false, seq: this.told } : this.lastWord;
-    await this.write({ id: this.told, event: this.farewell ?? 'moved', data });
+    await this.out.sayFarewell({ id: this.told, event: this.farewell ?? 'moved', data });
     this.out.end();
   }
 

@@ -17,6 +17,7 @@ import { Outflow } from './outflow.stream.ts';
 import { RunReader, type ReaderWish } from './reader.stream.ts';
 import { StreamTooMany, type streamRun } from './stream.contract.ts';
 import { grownRuns, readingOf } from './stream.store.ts';
+import { OwnVoice, type Voice } from './voice.stream.ts';
 
 /** A poke may be lost: each second somebody looks for all readers at once. */
 const LOOK_MS = 1_000;
@@ -28,6 +29,19 @@ export interface StreamOptions extends Partial<ReaderWish> {
   readonly capability?: Capability;
   /** `assertFree` was asked before: too late for a refusal. */
   readonly isAdmitted?: boolean;
+}
+
+/** Where a run is told beside other things, and from which number on. */
+export interface Joining {
+  readonly after: number;
+  /** The stream that it shares: when that is over, so is this. */
+  readonly stream: Pick<EventSink, 'signal' | 'destroy'>;
+}
+
+interface Telling {
+  readonly wish: ReaderWish;
+  readonly voice: Voice;
+  readonly capability: Capability;
 }
 
 /** An open stream and whose it is. */
@@ -110,19 +124,36 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
   open(ctx: OpContext, runId: string, options: StreamOptions = {}): LiveStream {
     const { after = 0, types, follow = true, capability = 'run.read', isAdmitted = false } = options;
     if (!isAdmitted) this.assertFree(ctx.actor);
-    const key = principalKey(ctx.actor);
-    this.perPrincipal.set(key, (this.perPrincipal.get(key) ?? 0) + 1);
+    const leave = this.take(ctx.actor);
     return new LiveStream((sink) => {
-      const { accountId } = ctx.actor;
-      const find = () => ctx.briefly((inner) => this.runs.find(inner, runId), 'read');
-      const source = { accountId, runId, reading: readingOf(this.database, accountId), find, clock: this.clock };
-      const reader = new RunReader(
-        source,
-        { after, types, follow },
-        new Outflow(sink, this.clock, this.config.streamBacklogBytes),
-      );
-      this.hold({ reader, actor: ctx.actor, runId, capability }, sink);
+      const voice = new OwnVoice(new Outflow(sink, this.clock, this.config.streamBacklogBytes));
+      const held = this.held(ctx, runId, { wish: { after, types, follow }, voice, capability });
+      void this.hold(held, sink).finally(leave);
     });
+  }
+
+  /** Tells a run beside other things, in a stream that is somebody else's. Answers the end of it. */
+  join(ctx: OpContext, runId: string, voice: Voice, { after, stream }: Joining): Promise<void> {
+    const wish = { after, types: undefined, follow: true };
+    return this.hold(this.held(ctx, runId, { wish, voice, capability: 'run.read' }), stream);
+  }
+
+  /** Takes one of the principal's places, and answers how it is left. */
+  take(actor: Actor): () => void {
+    const key = principalKey(actor);
+    this.perPrincipal.set(key, (this.perPrincipal.get(key) ?? 0) + 1);
+    return () => {
+      const left = (this.perPrincipal.get(key) ?? 1) - 1;
+      if (left > 0) this.perPrincipal.set(key, left);
+      else this.perPrincipal.delete(key);
+    };
+  }
+
+  private held(ctx: OpContext, runId: string, { wish, voice, capability }: Telling): Held {
+    const { accountId } = ctx.actor;
+    const find = () => ctx.briefly((inner) => this.runs.find(inner, runId), 'read');
+    const source = { accountId, runId, reading: readingOf(this.database, accountId), find, clock: this.clock };
+    return { reader: new RunReader(source, wish, voice), actor: ctx.actor, runId, capability };
   }
 
   /** @throws Fault 429 `stream.too_many` when the principal holds as many streams as it may. */
@@ -132,7 +163,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
     throw StreamTooMany({ message: `A principal holds at most ${limit} streams on one replica` });
   }
 
-  private hold(held: Held, sink: EventSink): void {
+  private hold(held: Held, sink: Pick<EventSink, 'signal' | 'destroy'>): Promise<void> {
     const key = accountKey(held.actor.accountId, held.runId);
     const readers = this.byRun.get(key) ?? new Set();
     this.byRun.set(key, readers.add(held));
@@ -151,6 +182,7 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
         this.running.delete(over);
       });
     this.running.add(over);
+    return over;
   }
 
   private letGo(held: Held): void {
@@ -158,10 +190,6 @@ export class RunStreams implements OnApplicationBootstrap, OnApplicationShutdown
     const readers = this.byRun.get(key);
     readers?.delete(held);
     if (readers?.size === 0) this.byRun.delete(key);
-    const principal = principalKey(held.actor);
-    const left = (this.perPrincipal.get(principal) ?? 1) - 1;
-    if (left > 0) this.perPrincipal.set(principal, left);
-    else this.perPrincipal.delete(principal);
   }
 
   private ring(key: string): void {

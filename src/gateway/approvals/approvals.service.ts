@@ -14,6 +14,7 @@ import type { decideApproval, getApproval, listApprovals } from './approvals.con
 import { ApprovalChanged, ApprovalDecided, ApprovalExpired, ApprovalNotFound } from './approvals.faults.ts';
 import {
   LISTED_BYTES,
+  approvalRowsById,
   askAgain,
   decideRow,
   findApproval,
@@ -70,10 +71,12 @@ export class Approvals {
     });
     const last = rows.at(-1);
     if (last && rows.length === limit) ctx.header('x-next-cursor', cursorOf(last));
-    return rows.map((row) => ({
-      ...toView(row),
-      ...(row.arguments_bytes > LISTED_BYTES ? { arguments_truncated: true } : {}),
-    }));
+    return rows.map(toListed);
+  }
+
+  /** Approvals as lists show them, by id. */
+  async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, View>> {
+    return new Map((await approvalRowsById(ctx, ids)).map((row) => [row.id, toListed(row)]));
   }
 
   async get(ctx: OpContext, { approval_id: id }: In<typeof getApproval>): Promise<View> {
@@ -154,6 +157,10 @@ function asked({ id, state, expires_at, comment }: ApprovalRow): Asked {
 
 function said(name: string): string {
   return name === '' ? '' : `: ${name}`;
+}
+
+function toListed(row: ApprovalRow): View {
+  return { ...toView(row), ...(row.arguments_bytes > LISTED_BYTES ? { arguments_truncated: true } : {}) };
 }
 
 const time = (at: Date | null): string | null => at && wireTime(at);

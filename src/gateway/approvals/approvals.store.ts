@@ -81,6 +81,15 @@ function listText({ state }: ApprovalFilter): string {
    ORDER BY a.asked_at DESC, a.id DESC LIMIT $8`;
 }
 
+const BY_IDS = `
+  SELECT ${REST}, CASE WHEN a.arguments_bytes <= ${LISTED_BYTES} THEN a.arguments END AS arguments
+    FROM approval AS a WHERE a.account_id = $1 AND a.id = ANY ($2)`;
+
+/** As lists show them. */
+export async function approvalRowsById({ actor, sql }: Asking, ids: readonly string[]): Promise<ApprovalRow[]> {
+  return sql<ApprovalRow>(BY_IDS, [actor.accountId, ids]);
+}
+
 export type ListedApproval = ApprovalRow & { readonly micros: string };
 
 export async function listApprovalRows({ actor, sql }: Asking, filter: ApprovalFilter): Promise<ListedApproval[]> {

@@ -25,6 +25,7 @@ import {
   listRunRows,
   type NewRun,
   type RunRow,
+  runRowsById,
 } from './lifecycle.store.ts';
 
 /** How a run is asked for, whatever the entry. */
@@ -111,6 +112,11 @@ export class RunLifecycle {
     const last = rows.at(-1);
     if (last && rows.length === limit) ctx.header('x-next-cursor', cursorOf(last));
     return rows.map(toListed);
+  }
+
+  /** Runs as lists show them, by id. */
+  async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, RunSummaryView>> {
+    return new Map((await runRowsById(ctx, ids)).map((row) => [row.id, toListed(row)]));
   }
 
   async detail(ctx: OpContext, { run_id }: In<typeof getRun>): Promise<Out<typeof getRun>> {

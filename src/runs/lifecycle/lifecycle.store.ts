@@ -210,6 +210,13 @@ export async function listRunRows(ctx: OpContext, filter: RunFilter): Promise<Li
   return ctx.sql<ListedRun>(listText(filter), values);
 }
 
+const BY_IDS = `SELECT ${LISTED} FROM run WHERE account_id = $1 AND id = ANY ($2)`;
+
+/** As lists show them; who is not there is left out. */
+export async function runRowsById(ctx: OpContext, ids: readonly string[]): Promise<RunRow[]> {
+  return ctx.sql<RunRow>(BY_IDS, [ctx.actor.accountId, ids]);
+}
+
 const CANCEL = moving(
   `UPDATE run SET status = 'cancelled', finished_at = now(), end_code = 'end.cancelled', slot = NULL, last_seq = last_seq + ${END_NUMBERS},
           cancel_requested_at = now(), cancel_reason = $3, cancel_acknowledged_at = CASE WHEN status = 'queued' THEN now() END

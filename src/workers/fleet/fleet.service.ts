@@ -16,6 +16,7 @@ import {
   listWorkerRows,
   markRevoked,
   showWorkerRow,
+  workerRowsById,
   type WorkerDetailRow,
 } from './fleet.store.ts';
 import { signLimits, type SignLimits } from './signs.policy.ts';
@@ -57,6 +58,11 @@ export class Fleet implements OnModuleInit {
       if (!state || !last || rows.length < MOST_ROWS) return found;
       after = { micros: last.first_seen, id: last.id };
     }
+  }
+
+  /** Workers as lists show them, by id. What this replica has heard and not written yet may be missing. */
+  async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, Out<typeof listWorkers>[number]>> {
+    return new Map((await workerRowsById(ctx, ids)).map((row) => [row.id, workerView(row, this.limits)]));
   }
 
   async show(ctx: OpContext, { worker_id }: In<typeof getWorker>): Promise<Out<typeof getWorker>> {

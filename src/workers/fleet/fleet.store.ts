@@ -99,6 +99,7 @@ const LIST = `
      AND ($3::text IS NULL OR concat_ws(E'\\n', w.id, agent.name, agent.handle, said.pod_name, w.version) ILIKE $3)
      AND ($4::bigint IS NULL OR (w.first_seen_at, w.id) > (timestamptz 'epoch' + $4 * interval '1 microsecond', $5))
    ORDER BY w.first_seen_at, w.id LIMIT $6`;
+const BY_IDS = `SELECT ${COLUMNS} ${FROM} AND w.id = ANY ($2)`;
 const SHOW = `
   SELECT ${COLUMNS}, w.manifest, w.claimed_handle, w.config, w.channel_replica, w.round_trip_ms, w.refused_frames, w.health, w.models,
          (SELECT version FROM agent_config_versions WHERE account_id = w.account_id AND agent_id = w.agent_id ORDER BY revision DESC LIMIT 1) AS wanted_version,
@@ -113,6 +114,10 @@ export async function listWorkerRows(ctx: OpContext, filter: WorkerFilter): Prom
   const containing = text === undefined ? null : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   const values = [agent ?? null, containing, after?.micros ?? null, after?.id ?? null, limit];
   return ctx.sql<WorkerRow>(LIST, [ctx.actor.accountId, ...values]);
+}
+
+export async function workerRowsById(ctx: OpContext, ids: readonly string[]): Promise<WorkerRow[]> {
+  return ctx.sql<WorkerRow>(BY_IDS, [ctx.actor.accountId, ids]);
 }
 
 export async function showWorkerRow(ctx: OpContext, workerId: string): Promise<WorkerDetailRow | undefined> {

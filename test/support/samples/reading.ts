@@ -1,4 +1,5 @@
 import { compareRuns } from '../../../src/evidence/compare/compare.contract.ts';
+import { streamAccount } from '../../../src/evidence/live/live.contract.ts';
 import { getCompleteness } from '../../../src/evidence/completeness/completeness.contract.ts';
 import type { Agent, Tenant } from '../../contract/tenant.ts';
 import { sample } from './sample.ts';
@@ -11,6 +12,7 @@ export const readingSamples = [
     const agent = await tenant.agent();
     return { path: { run_id: await endedRun(tenant, agent) }, query: { with: await endedRun(tenant, agent) } };
   }),
+  sample(streamAccount, async () => ({ query: { topics: 'agents,workers,runs' } })),
 ];
 
 async function endedRun(tenant: Tenant, agent: Agent): Promise<string> {
