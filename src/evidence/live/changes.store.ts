@@ -1,5 +1,7 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 
+type Asking = Pick<OpContext, 'actor' | 'sql'>;
+
 /** Where runs moved after a moment. `$3`: those under way, too, since their numbers grow without a move. */
 const MOVED = `
   SELECT id, agent_id, worker_id FROM run_facts
@@ -28,7 +30,7 @@ export type ChangingTopic = keyof typeof CHANGED;
 
 /** Ids of what may have changed. */
 export async function changedSince(
-  { actor, sql }: OpContext,
+  { actor, sql }: Asking,
   topic: ChangingTopic,
   since: Date,
   { whole, limit }: { readonly whole: boolean; readonly limit: number },
@@ -38,7 +40,7 @@ export async function changedSince(
 }
 
 /** The database's clock, by which everything above is compared. */
-export async function nowOf({ sql }: OpContext): Promise<Date> {
+export async function nowOf({ sql }: Pick<Asking, 'sql'>): Promise<Date> {
   const [row] = await sql<{ now: Date }>('SELECT now() AS now');
   return row?.now ?? new Date(0);
 }

@@ -26,6 +26,13 @@ interface State {
   lookedMs: number;
 }
 
+interface Surroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What is told at once, in characters: more would put every reader over the limit for being behind. */
+  readonly mostBytes: number;
+}
+
 /**
  * What changes in the lists of one account, told to all its readers on this replica. A poke says that something may have
  * changed; then the rows are asked what did, since the last look. So nothing depends on a poke: a look that comes anyway finds
@@ -36,13 +43,15 @@ export class Feed {
   private readonly states = new Map<string, State>();
   private readonly clock: Clock;
   private readonly log: Log;
+  private readonly mostBytes: number;
   private timer: NodeJS.Timeout | undefined;
   /** One look at a time: a state that was read earlier is never told after a later one. */
   private queue: Promise<unknown> = Promise.resolve();
 
-  constructor(topics: Iterable<Topic>, clock: Clock, log: Log) {
+  constructor(topics: Iterable<Topic>, { clock, log, mostBytes }: Surroundings) {
     this.clock = clock;
     this.log = log;
+    this.mostBytes = mostBytes;
     for (const topic of topics)
       this.states.set(topic.name, {
         ...{ topic, signatures: new Map(), named: new Set(), isStale: false, lookedAt: undefined, lookedMs: 0 },
@@ -58,7 +67,8 @@ export class Feed {
         if (!state || listener.isOver) continue;
         await listener.ctx.briefly(async (inner) => {
           if (!state.lookedAt) await this.remember(inner, state);
-          await tellMissed(inner, state.topic, listener, since);
+          const missed = await missedSince(inner, state.topic, since, this.mostBytes);
+          for (const change of missed) listener.tell(name, change);
         }, 'read');
       }
       this.advance(listener);
@@ -132,13 +142,12 @@ export class Feed {
     const at = wireTime(now);
     if (changed.length > MOST_CHANGES || named.size > MOST_CHANGES) {
       signatures.clear();
-      this.tell({ topic: topic.name, kind: 'reset', id: null, at });
+      this.tell(resetOf(topic, at));
     } else {
       const views = await topic.views(inner, [...ids]);
-      for (const id of ids) {
-        const change = changeOf(state, id, views.get(id), at);
-        if (change) this.tell(change);
-      }
+      const changes = [...ids].flatMap((id) => changeOf(state, id, views.get(id), at) ?? []);
+      const bytes = changes.reduce((sum, { id }) => sum + (signatures.get(id ?? '')?.length ?? 0), 0);
+      for (const change of bytes > this.mostBytes ? [resetOf(topic, at)] : changes) this.tell(change);
     }
     forgetOldest(signatures);
     state.lookedAt = now;
@@ -195,14 +204,23 @@ function forgetOldest(signatures: Map<string, string>): void {
   }
 }
 
-async function tellMissed(inner: OpContext, topic: Topic, listener: Listener, since: Date | undefined): Promise<void> {
+/** Everything that may have changed, as it is now; a reset where that is too much, or nobody knows since when. */
+async function missedSince(
+  inner: OpContext,
+  topic: Topic,
+  since: Date | undefined,
+  mostBytes: number,
+): Promise<Change[]> {
   const at = wireTime(await nowOf(inner));
   const from = since && new Date(since.getTime() - OVERLAP_MS);
   const ids = from && (await topic.changedSince(inner, from, true, MOST_CHANGES + 1));
-  if (!ids || ids.length > MOST_CHANGES) {
-    listener.tell(topic.name, { topic: topic.name, kind: 'reset', id: null, at });
-    return;
-  }
-  for (const [id, view] of await topic.views(inner, ids))
-    listener.tell(topic.name, { topic: topic.name, kind: 'changed', id, at, view });
+  if (!ids || ids.length > MOST_CHANGES) return [resetOf(topic, at)];
+  const views = [...(await topic.views(inner, ids))];
+  const bytes = views.reduce((sum, [, view]) => sum + JSON.stringify(view).length, 0);
+  if (bytes > mostBytes) return [resetOf(topic, at)];
+  return views.map(([id, view]) => ({ topic: topic.name, kind: 'changed', id, at, view }));
+}
+
+function resetOf({ name }: Topic, at: string): Change {
+  return { topic: name, kind: 'reset', id: null, at };
 }

@@ -158,7 +158,9 @@ export class AccountStreams implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private feedOf(accountId: string): Feed {
-    const feed = this.feeds.get(accountId) ?? new Feed(this.topics.byName.values(), this.clock, this.log);
+    const { clock, log } = this;
+    const mostBytes = this.config.streamBacklogBytes / 2;
+    const feed = this.feeds.get(accountId) ?? new Feed(this.topics.byName.values(), { clock, log, mostBytes });
     this.feeds.set(accountId, feed);
     return feed;
   }

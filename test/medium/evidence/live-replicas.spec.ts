@@ -100,15 +100,16 @@ it('a replica that leaves sends its readers to another, with their place', async
 it('U-23: a reader that takes nothing is closed once it is a mebibyte behind, and keeps no place', async () => {
   const limited = await Scene.open({ env: { SIGNALBOX_STREAMS_PER_PRINCIPAL: '1' } });
   try {
+    const worker = await limited.worker();
+    const runId = await limited.running(worker);
     const headers = { authorization: `Bearer ${limited.key}` };
-    const request = http.get(`${limited.app.url}/api/v1/stream?topics=runs`, { agent: false, headers });
+    const topics = `runs,run:${runId}`;
+    const request = http.get(`${limited.app.url}/api/v1/stream?topics=${topics}`, { agent: false, headers });
     request.on('error', () => {});
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];
     response.on('error', () => {}).pause();
-    const worker = await limited.worker();
-    for (let turn = 0; turn < 150; turn += 1) {
-      await limited.queue(worker, { text: 'x'.repeat(60_000) });
-    }
+    const lines = Array.from({ length: 20 }, () => log('x'.repeat(20_000)));
+    for (let batch = 0; batch < 40; batch += 1) await worker.send(runId, lines);
     await eventually(
       async () => {
         const ear = new Ear(limited.app.url, 'runs', { key: limited.key });

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Json } from '../../support/app.ts';
 import type { StreamEvent } from '../../support/events.ts';
 import { eventually } from '../../support/rest.ts';
 import { pause, startStub } from '../../support/stub-worker.ts';
@@ -147,7 +146,7 @@ describe('a stream of an account', () => {
     const worker = await scene.worker();
     const ear = await listening('workers,agents');
     await worker.claim();
-    await pause(1_500);
+    await pause(6_000); // until it is told that it claims
     const before = ear.heard.length;
     for (let beat = 0; beat < 3; beat += 1) {
       await worker.claim();
