@@ -12,7 +12,7 @@ export interface Heard {
 
 const TIME_DIGITS = 9;
 const COUNT_DIGITS = 5;
-const CURSOR = /^([0-9a-z]{9})([0-9a-z]{5})((?:\.[\w-]{6}[0-9a-z]{1,10}){0,50})$/;
+export const CURSOR = /^([0-9a-z]{9})([0-9a-z]{5})((?:\.[\w-]{6}[0-9a-z]{1,10}){0,50})$/;
 
 /** Long enough that two of fifty runs never share it by accident, short enough to stand in every event. */
 export function shortName(runId: string): string {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { operation, self } from '../../platform/operation/operation.ts';
 import { stream } from '../../platform/operation/output.ts';
+import { CURSOR } from './cursor.policy.ts';
 import { StreamTooMany } from '../stream/stream.contract.ts';
 
 export const streamAccount = operation({
@@ -18,7 +19,9 @@ export const streamAccount = operation({
         .max(20_000)
         .meta({ description: 'Names separated by commas: agents, approvals, runs, workers, run:<run_id>.' }),
     }),
-    headers: z.object({ 'last-event-id': z.string().max(2_000).optional() }),
+    headers: z.object({
+      'last-event-id': z.string().regex(CURSOR, 'is not the id of an event of this stream').optional(),
+    }),
   },
   output: stream(
     'Each event is named after its topic: `{topic, kind, id, at, view}`. A topic that may not be heard is `error {topic, code}`; the last event is `moved` when this replica goes away.',

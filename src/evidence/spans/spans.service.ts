@@ -44,11 +44,10 @@ export class Spans {
     const end = await this.edge(ctx, place, rows, span.end_seq);
     if (end && !rows.includes(end) && rows.length < EVENTS_OF_A_SPAN) rows.push(end);
     const edges = [start, end].filter((edge) => edge !== undefined);
-    const traceId = edges[0]?.event['trace_id'];
     return {
       ...toSkeleton(span),
       ...contentOf(span.kind, start?.event['payload'], end?.event['payload']),
-      trace_id: typeof traceId === 'string' ? traceId : null,
+      trace_id: traceOf(edges[0]),
       usage: span.usage,
       events: rows.map(toEventView),
       truncated: edges.flatMap(({ truncated }) => truncated ?? []),
@@ -86,6 +85,11 @@ export class Spans {
 
 function withheldMark({ is_withheld }: RunRow) {
   return is_withheld ? { content_withheld: true } : {};
+}
+
+function traceOf(edge: LogRow | undefined): string | null {
+  const traceId = edge?.event['trace_id'];
+  return typeof traceId === 'string' ? traceId : null;
 }
 
 function placeOf({ actor }: OpContext, run: RunRow): RunPlace {
