@@ -18,10 +18,9 @@ let forever: Tenant;
 beforeAll(async () => {
   app = await startApp();
   [short, forever] = [await tenant('short'), await tenant('forever')];
-  await app.database.query(
-    `INSERT INTO account_settings (account_id, version, updated_by, evidence_days, runs_days) VALUES ($1, 1, 'test', 10, 20)`,
-    [short.id],
-  );
+  const retention = { evidence_days: 10, runs_days: 20 };
+  const { status } = await app.call('PATCH', '/api/v1/account/settings', { key: short.key, body: { retention } });
+  expect(status).toBe(200);
 });
 afterAll(() => app.stop());
 
