@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/index.ts';
 import { RunsModule } from '../runs/index.ts';
 import { VaultModule } from '../vault/index.ts';
 import { WorkersModule } from '../workers/index.ts';
@@ -16,7 +17,7 @@ import { Routing } from './routing/routing.service.ts';
 import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
 
 @Module({
-  imports: [VaultModule, RunsModule, WorkersModule],
+  imports: [VaultModule, AgentsModule, RunsModule, WorkersModule],
   controllers: [ClaimsController, ReportsController, ExplainController],
   providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep, Explain],
 })

@@ -29,6 +29,7 @@ await describeSdk('the record', (sdk) => {
   afterAll(endWorkers);
   describe('artifacts', () => artifacts(sdk));
   describe('sessions', () => sessions(sdk));
+  describe('runs of their own', () => ownRuns(sdk));
   describe('secrets', () => leaks(sdk));
 });
 
@@ -74,6 +75,21 @@ function sessions(sdk: Sdk): void {
     expect(last).toMatchObject({ output: { text: 'turn 3', before: { turn: 2, said: ['one', 'two'] } } });
     const chain = await world.rest.ask<RunView[]>('GET', `/api/v1/runs?thread_id=${last.thread_id}`);
     expect(chain.map(({ run_id: id }) => id)).toEqual([first, second, third]);
+  });
+}
+
+function ownRuns(sdk: Sdk): void {
+  it('a worker begins a run by itself beside the one that it was given, and each has its own record and end', async () => {
+    const { run_id: given } = await world.createRun(handleFor(sdk, 'keeper'), { mode: 'begin' });
+    const { status, output } = await world.ended(given, 40_000);
+    expect(status).toBe('succeeded');
+    const own = (output as { run_id: string }).run_id;
+    expect(await world.run(own)).toMatchObject({
+      ...{ status: 'succeeded', input: { prompt: 'nobody asked' }, output: { text: 'done by itself' } },
+      ...{ channel: 'agent', attempt: 1 },
+    });
+    expect(await world.rest.ask('GET', `/api/v1/runs/${own}/artifacts`)).toMatchObject([{ name: 'note.txt' }]);
+    expect(await world.rest.ask('GET', `/api/v1/runs/${own}/attempts`)).toMatchObject([{ path: 'self' }]);
   });
 }
 

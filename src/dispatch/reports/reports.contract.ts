@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { anyJson } from '../../platform/json/json.ts';
+import { AgentArchived } from '../../agents/index.ts';
+import { anyJson, freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { AttemptNumber, RunNotFound, RunStatusName } from '../../runs/index.ts';
-import { WorkerPath } from '../claims/claims.contract.ts';
+import { WorkerNotRegistered, WorkerPath } from '../claims/claims.contract.ts';
 
 const OWN_HISTORY = unaudited('the run’s own history says it; what the fence refuses is put on record by the service');
 
@@ -27,6 +28,25 @@ export const startRun = operation({
   input: { path: WorkerPath, body: z.object(reported) },
   output: RunState,
   faults: [RunNotFound],
+});
+
+export const triggerRun = operation({
+  id: 'dispatch.trigger',
+  summary: 'The worker says that it works on a run that it began by itself.',
+  frame: { type: 'trigger_agent', reply: 'run_state' },
+  capability: workerToken,
+  audit: { action: 'run.trigger', target: ({ run_id }) => ['run', run_id] },
+  input: {
+    path: WorkerPath,
+    body: z.object({
+      run_id: z.string().min(1).max(200),
+      input: freeObject().nullish(),
+      metadata: freeObject().nullish(),
+      event_id: z.string().min(1).max(200).nullish(),
+    }),
+  },
+  output: RunState,
+  faults: [RunNotFound, AgentArchived, WorkerNotRegistered],
 });
 
 // What a worker reports is evidence: it is altered where it cannot be stored, never refused for what it contains.

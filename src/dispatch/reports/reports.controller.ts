@@ -1,7 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
-import { completeRun, failRun, startRun } from './reports.contract.ts';
+import { completeRun, failRun, startRun, triggerRun } from './reports.contract.ts';
 import { Reports } from './reports.service.ts';
 
 @Controller()
@@ -10,6 +10,9 @@ export class ReportsController {
 
   @Handles(startRun) start(ctx: OpContext, input: In<typeof startRun>) {
     return this.reports.start(ctx, input);
+  }
+  @Handles(triggerRun) trigger(ctx: OpContext, input: In<typeof triggerRun>) {
+    return this.reports.trigger(ctx, input);
   }
   @Handles(completeRun) complete(ctx: OpContext, input: In<typeof completeRun>) {
     return this.reports.complete(ctx, input);

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { AgentArchived, AgentRegistry } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { newId } from '../../platform/ids/ids.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import {
   RunLifecycle,
@@ -18,7 +20,8 @@ import {
 } from '../../runs/index.ts';
 import { Masks } from '../../vault/index.ts';
 import { Channels, Presence } from '../../workers/index.ts';
-import type { completeRun, failRun, startRun } from './reports.contract.ts';
+import { WorkerNotRegistered } from '../claims/claims.contract.ts';
+import type { completeRun, failRun, startRun, triggerRun } from './reports.contract.ts';
 import { objectIn, reportedUsage, sessionIn } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
@@ -36,6 +39,7 @@ type Report = In<typeof completeRun> | In<typeof failRun>;
 export class Reports {
   constructor(
     @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(AgentRegistry) private readonly agents: AgentRegistry,
     @Inject(RunLifecycle) private readonly runs: RunLifecycle,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(Channels) private readonly channels: Channels,
@@ -55,6 +59,25 @@ export class Reports {
       detail: { report: 'run_started', worker_id: holder.workerId, status: run.status },
     });
     return declined(run);
+  }
+
+  /** The run is the worker’s own from the beginning; said again by the same worker, it is the same run. */
+  async trigger(ctx: OpContext, given: In<typeof triggerRun>): Promise<RunState> {
+    const { input, metadata, event_id: eventId } = given;
+    const holder = this.holder(ctx, given);
+    const agent = await this.agents.find(ctx, holder.agentId);
+    if (agent.archived_at !== null) throw AgentArchived();
+    const begun = await this.moves.begin(ctx, {
+      ...holder,
+      eventId: eventId ?? newId('event', ctx.now.getTime()),
+      input: JSON.stringify(input ?? {}),
+      metadata: JSON.stringify(metadata ?? {}),
+    });
+    if (begun) return accepted(holder, 'running');
+    if (!(await factsOfHolder(ctx, holder))) throw WorkerNotRegistered();
+    const run = await this.ownRun(ctx, holder);
+    ctx.note({ changed: false });
+    return isHeldBy(run, holder) ? accepted(holder, run.status) : declined(run);
   }
 
   async complete(ctx: OpContext, given: In<typeof completeRun>): Promise<RunState> {

@@ -19,6 +19,8 @@ export interface Move {
 export interface Attempt {
   readonly attempt: number;
   readonly workerId: string | null;
+  /** Whether a worker claimed the run or began it by itself. */
+  readonly path: 'claim' | 'self';
   readonly offeredAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
@@ -34,8 +36,9 @@ export function attemptsOf(moves: readonly Move[]): Attempt[] {
   const attempts: Attempt[] = [];
   let open: Attempt | undefined;
   for (const { at, attempt, status, worker_id: workerId, code, detail } of moves) {
-    if (status === 'claimed') {
-      open = { attempt, workerId, offeredAt: at, startedAt: null, endedAt: null, end: null, detail: {} };
+    if (status === 'claimed' || (!open && status === 'running')) {
+      const [path, startedAt] = status === 'claimed' ? (['claim', null] as const) : (['self', at] as const);
+      open = { attempt, workerId, path, offeredAt: at, startedAt, endedAt: null, end: null, detail: {} };
       attempts.push(open);
     } else if (open && status === 'running') {
       open.startedAt = at;
@@ -56,11 +59,11 @@ function endOf(status: RunStatus, code: string | null, hasStarted: boolean): str
 }
 
 export function toAttemptView(one: Attempt): z.input<typeof AttemptView> {
-  const { attempt, workerId, offeredAt, startedAt, endedAt, end, detail } = one;
+  const { attempt, workerId, path, offeredAt, startedAt, endedAt, end, detail } = one;
   return {
     attempt,
     worker_id: workerId,
-    path: 'claim',
+    path,
     offered_at: wireTime(offeredAt),
     started_at: startedAt && wireTime(startedAt),
     ended_at: endedAt && wireTime(endedAt),

@@ -5,6 +5,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { SystemContext } from '../../platform/operation/system-work.ts';
 import { isTerminal, type RunStatus } from '../lifecycle/lifecycle.states.ts';
+import { beginRow, type Begun } from './begin.store.ts';
 import { claimRow, type ClaimResult, type Claimant } from './claim.store.ts';
 import {
   endLostRow,
@@ -48,6 +49,11 @@ export class RunMoves {
     const { job } = result;
     if (job) this.told(ctx, ctx.actor.accountId, { id: job.id, agent_id: job.agent_id, status: 'claimed' });
     return result;
+  }
+
+  /** A worker says that it works on a run that nobody gave it. False when there is such a run already, or no such worker. */
+  async begin(ctx: OpContext, begun: Begun): Promise<boolean> {
+    return this.told(ctx, ctx.actor.accountId, await beginRow(ctx, begun));
   }
 
   /** False when this worker does not hold the run in this attempt, or it has started already. */

@@ -103,7 +103,8 @@ const BEGUN = `starts + (status = 'claimed')::int`;
 /** The pause before the next attempt, from the policy in `$6`. */
 const PAUSE = `now() + make_interval(secs => least(
   ($6::jsonb ->> 'backoff_seconds')::float8 * ($6::jsonb ->> 'factor')::float8 ^ (${BEGUN} - 1), ($6::jsonb ->> 'max_backoff_seconds')::float8))`;
-const MAY_RETRY = `${BEGUN} < ($6::jsonb ->> 'max_attempts')::int`;
+/** What a worker began by itself, in no slot, is nobody else’s to do. */
+const MAY_RETRY = `slot IS NOT NULL AND ${BEGUN} < ($6::jsonb ->> 'max_attempts')::int`;
 
 const RETRY_FAILED = requeueing(
   `UPDATE run SET ${BACK}, starts = ${BEGUN}, not_before = ${PAUSE}, retried_frames = retried_frames || $7::text

@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import urllib.parse
+import uuid
 
 from komodor_agentops import AgentOpsWorker, AgentSpec
 from komodor_agentops.core.context import current_context
@@ -59,7 +60,17 @@ async def leak(run):
     return {"text": f"the key is {value}", "forms": said}
 
 
-MODES = {"write": write, "remember": remember, "leak": leak}
+async def begin(run):
+    client = run._bound()
+    run_id = f"run_{uuid.uuid4().hex}"
+    for _ in range(2):  # said again, it is the same run
+        await client.trigger_agent(run_id, input_payload={"prompt": "nobody asked"}, metadata={"room": "seven"})
+    await client.upload_artifact(run_id, name="note.txt", content="by myself", mime_type="text/plain")
+    await client.complete(run_id, {"text": "done by itself"})
+    return {"text": "begun", "run_id": run_id}
+
+
+MODES = {"begin": begin, "write": write, "remember": remember, "leak": leak}
 
 
 async def on_run(run):
