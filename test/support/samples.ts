@@ -4,7 +4,7 @@ import { getAgent, listAgents } from '../../src/agents/registry/registry.contrac
 import { listAudit } from '../../src/audit/queries/queries.contract.ts';
 import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
 import { explainRun } from '../../src/dispatch/explain/explain.contract.ts';
-import { completeRun, failRun, startRun } from '../../src/dispatch/reports/reports.contract.ts';
+import { completeRun, failRun, startRun, triggerRun } from '../../src/dispatch/reports/reports.contract.ts';
 import { getArtifact, listArtifacts } from '../../src/evidence/artifacts/artifacts.contract.ts';
 import { addMessage, ingestEvents, listEvents, takeEvents } from '../../src/evidence/events/events.contract.ts';
 import { listLate } from '../../src/evidence/late/late.contract.ts';
@@ -180,6 +180,16 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
       body: { run_id: await tenant.claimedRun(agent) },
       token: agent.token,
     };
+  }),
+  sample(triggerRun, async (tenant) => {
+    const agent = await tenant.agent();
+    const body = {
+      run_id: `run_${newToken()}`,
+      input: { prompt: 'by itself' },
+      metadata: { room: 7 },
+      event_id: 'evt_own',
+    };
+    return { path: { worker_id: agent.workerId }, body, token: agent.token };
   }),
   sample(completeRun, async (tenant) => {
     const agent = await tenant.agent();

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AgentArchived, AgentRegistry } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { newId } from '../../platform/ids/ids.ts';
+import { assertFlat } from '../../platform/operation/depth.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import {
   RunLifecycle,
@@ -64,6 +65,7 @@ export class Reports {
   /** The run is the worker’s own from the beginning; said again by the same worker, it is the same run. */
   async trigger(ctx: OpContext, given: In<typeof triggerRun>): Promise<RunState> {
     const { input, metadata, event_id: eventId } = given;
+    assertFlat(this.config.jsonDepthLimit, { input, metadata });
     const holder = this.holder(ctx, given);
     const agent = await this.agents.find(ctx, holder.agentId);
     if (agent.archived_at !== null) throw AgentArchived();

@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AgentRegistry } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { invalid } from '../../platform/faults/faults.ts';
-import { depthOf, isJsonObject } from '../../platform/json/json.ts';
+import { isJsonObject } from '../../platform/json/json.ts';
+import { assertFlat } from '../../platform/operation/depth.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { RunLifecycle, RunNotFound, isTerminal, toSummary, type RunRow } from '../../runs/index.ts';
 import { Masks } from '../../vault/index.ts';
@@ -71,9 +72,7 @@ export class Replays {
   async answer(ctx: OpContext, question: In<typeof requestReplay>): Promise<Answer> {
     const { worker_id: workerId, run_id: runId, golden_run_id: goldenId } = question;
     this.presence.heard(ctx.actor, workerId, 'frame');
-    const limit = this.config.jsonDepthLimit;
-    if (depthOf(question.tool_input) > limit)
-      throw invalid(['body', 'tool_input'], `is nested deeper than ${limit} levels`, 'json_too_deep');
+    assertFlat(this.config.jsonDepthLimit, { tool_input: question.tool_input });
     const run = await this.runs.find(ctx, runId).catch(noneOf);
     if (run?.agent_id !== ctx.actor.id || run.worker_id !== workerId || isTerminal(run.status)) return NO_DATA;
     if (goldenOf(run) !== goldenId) return NO_DATA;

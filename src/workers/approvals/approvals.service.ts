@@ -5,9 +5,8 @@ import { splitAccountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
-import { invalid } from '../../platform/faults/faults.ts';
 import { newId } from '../../platform/ids/ids.ts';
-import { depthOf } from '../../platform/json/json.ts';
+import { assertFlat } from '../../platform/operation/depth.ts';
 import { Log, describeError } from '../../platform/log/log.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { RunLifecycle, RunNotFound, type RunRow } from '../../runs/index.ts';
@@ -50,7 +49,7 @@ export class WorkerApprovals implements OnModuleInit {
   async ask(ctx: OpContext, question: In<typeof requestApproval>): Promise<Out<typeof requestApproval>> {
     const { worker_id: workerId, run_id: runId } = question;
     this.presence.heard(ctx.actor, workerId, 'frame');
-    this.assertFlat(question);
+    assertFlat(this.config.jsonDepthLimit, { arguments: question.arguments });
     const run = await this.runs.find(ctx, runId);
     if (run.agent_id !== ctx.actor.id) throw RunNotFound();
     if (!isHeldBy(run, workerId)) return unregistered('withdrawn');
@@ -67,13 +66,6 @@ export class WorkerApprovals implements OnModuleInit {
       windowSeconds: question.window_seconds ?? null,
     });
     return answerOf(asked);
-  }
-
-  /** A frame is read however deep it is; what is kept and shown to somebody who decides is not. */
-  private assertFlat({ arguments: proposed }: In<typeof requestApproval>): void {
-    const limit = this.config.jsonDepthLimit;
-    if (depthOf(proposed) <= limit) return;
-    throw invalid(['body', 'arguments'], `is nested deeper than ${limit} levels`, 'json_too_deep');
   }
 
   /** Sends the word about one question, or everything that a worker is still to be told, where its channel is here. */
