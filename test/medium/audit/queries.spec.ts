@@ -133,7 +133,7 @@ describe('reading the trail', () => {
   it('K-64: another account sees none of it', async () => {
     const other = await app.account();
     const { json } = await app.call('GET', `${AUDIT}?limit=200`, { key: other.key });
-    expect(actions(json)).toEqual(['api_key.create', 'account.create']);
+    expect(actions(json).toSorted()).toEqual(['account.create', 'api_key.create']); // of one moment
     const probe = await app.call('GET', `${AUDIT}?target=${keys[0].id}`, { key: other.key });
     expect(probe.json).toEqual([]);
   });
