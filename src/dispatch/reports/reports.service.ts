@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { AgentArchived, AgentRegistry } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
-import { newId } from '../../platform/ids/ids.ts';
+import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { assertFlat } from '../../platform/operation/depth.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import {
@@ -151,7 +150,7 @@ export class Reports {
     const facts = await factsOfHolder(ctx, holder);
     const { why, attempt } = (facts && whyLate(facts, workerId, holder.attempt)) ?? STALE; // it may hold the run again by now
     await keepLateReport(ctx, {
-      id: lateIdOf(workerId, frameId),
+      id: derivedId('late', `${workerId}\n${frameId}`), // a repeat is kept once
       runId: run.id,
       attempt,
       workerId,
@@ -180,11 +179,6 @@ export class Reports {
 
 function isHeldBy(run: RunRow, { workerId, attempt }: Holder): boolean {
   return run.worker_id === workerId && (attempt === null || run.attempt === attempt);
-}
-
-/** Of the frame, so that a repeat is kept once. */
-function lateIdOf(workerId: string, frameId: string): string {
-  return `late_${createHash('sha256').update(`${workerId}\n${frameId}`).digest('hex').slice(0, 26)}`;
 }
 
 function frameIdOf(ctx: OpContext): string {

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
-import { newId } from '../../platform/ids/ids.ts';
+import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { alteredUnder } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { RunNotFound, countMasked, factsOfHolder, whyLate, type Lateness } from '../../runs/index.ts';
@@ -65,7 +64,7 @@ export class ArtifactWriting {
   async write(ctx: OpContext, input: In<typeof writeArtifact>): Promise<Out<typeof writeArtifact>> {
     const { run_id: runId, worker_id: workerId, artifact_id: known, attempt = null } = input;
     this.presence.heard(ctx.actor, workerId, 'events');
-    const id = known ?? `art_${digestOf(workerId, frameIdOf(ctx))}`;
+    const id = known ?? derivedId('artifact', `${workerId}\n${frameIdOf(ctx)}`);
     const writer = { runId, agentId: ctx.actor.id, workerId, attempt };
     const { row } = await this.store(ctx, writer, this.ready(ctx, id, input), typeof known === 'string');
     return { artifact_id: row.id };
@@ -140,7 +139,9 @@ export class ArtifactWriting {
     const { id, name, mimeType, content } = artifact;
     const said = run.is_withheld ? {} : { content };
     const kept = JSON.stringify({ artifact_id: id, name, mime_type: mimeType, ...said });
-    const lateId = ctx.frame ? `late_${digestOf(workerId ?? '', ctx.frame.id)}` : newId('late', ctx.now.getTime());
+    const lateId = ctx.frame
+      ? derivedId('late', `${workerId ?? ''}\n${ctx.frame.id}`)
+      : newId('late', ctx.now.getTime());
     await keepLateArtifact(ctx, writer, { ...late, id: lateId, day: run.day, content: kept });
     return late;
   }
@@ -155,8 +156,4 @@ function masked(artifact: WrittenArtifact, masking: Masking): WrittenArtifact {
 
 function frameIdOf({ frame, requestId }: OpContext): string {
   return frame?.id ?? requestId;
-}
-
-function digestOf(workerId: string, frameId: string): string {
-  return createHash('sha256').update(`${workerId}\n${frameId}`).digest('hex').slice(0, 26);
 }

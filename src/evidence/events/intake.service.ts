@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
@@ -6,7 +5,7 @@ import { Clock } from '../../platform/clock/clock.ts';
 import { OutcomeUnknown } from '../../platform/db/transaction.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { invalid, invariant } from '../../platform/faults/faults.ts';
-import { newId } from '../../platform/ids/ids.ts';
+import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { alteredByItem, alteredUnder, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { RunNotFound, countMasked, factsOfHolder, toMessage, type Lateness, whyLate } from '../../runs/index.ts';
@@ -341,7 +340,7 @@ export class EventIntake {
   /** Of what the event is and who says so: a repeat is kept once, and two workers that say the same are two. */
   private lateId(identity: Buffer | null, workerId: string): string {
     if (!identity) return newId('late', this.clock.nowMs());
-    return `late_${createHash('sha256').update(identity).update(workerId).digest('hex').slice(0, 26)}`;
+    return derivedId('late', Buffer.concat([identity, Buffer.from(workerId)]));
   }
 }
 

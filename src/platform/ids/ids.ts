@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { createHash, randomFillSync } from 'node:crypto';
 
 /** The kinds of object that have an id of ours, with the prefix that shows the kind. A secret never has its handle's prefix. */
 export const ID_PREFIXES = {
@@ -36,6 +36,11 @@ let used = pool.length;
  */
 export function newId(kind: IdKind, nowMs: number): string {
   return `${ID_PREFIXES[kind]}_${timePart(nowMs)}${randomPart()}`;
+}
+
+/** The id of an object that is known by what it is made of: the same content is the same object, whoever keeps it and how often. */
+export function derivedId(kind: IdKind, content: string | Uint8Array): string {
+  return `${ID_PREFIXES[kind]}_${createHash('sha256').update(content).digest('hex').slice(0, 26)}`;
 }
 
 function timePart(nowMs: number): string {
