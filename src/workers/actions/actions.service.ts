@@ -115,10 +115,7 @@ export class WorkerActions implements OnModuleInit {
       const wasSpared = channel.mode !== 'normal';
       channel.mode = orders.mode;
       if (wasSpared && orders.mode === 'normal') this.channels.ring(accountId, channel.agentId, 1); // runs may have waited for it
-      for (const action of orders.actions) {
-        if (channel.hasTold(action.id)) continue;
-        if (this.channels.sendOn(channel, frameOf(action))) channel.noteTold(action.id);
-      }
+      for (const action of orders.actions) this.channels.tellOnce(channel, action.id, () => frameOf(action));
     } catch (error) {
       this.log.warn('a worker was not told; the sweep does', { error: describeError(error) });
     }

@@ -74,11 +74,9 @@ export class WorkerApprovals implements OnModuleInit {
       const sent: string[] = [];
       for (const row of await untold(this.database, accountId, which)) {
         const channel = this.channels.at(accountId, row.worker_id);
-        if (!channel || channel.agentId !== row.agent_id || channel.hasTold(row.id)) continue;
-        const frameId = newId('message', this.clock.nowMs());
-        if (!this.channels.sendOn(channel, decidedFrame(frameId, row))) continue;
-        channel.noteTold(row.id);
-        sent.push(row.id);
+        if (channel?.agentId !== row.agent_id) continue;
+        const frame = () => decidedFrame(newId('message', this.clock.nowMs()), row);
+        if (this.channels.tellOnce(channel, row.id, frame)) sent.push(row.id);
       }
       if (sent.length > 0) await this.approvals.delivered(accountId, sent);
     } catch (error) {

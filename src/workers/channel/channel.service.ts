@@ -125,6 +125,13 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     return this.write(channel, frameBytes(frame));
   }
 
+  /** Sends what `token` names, once on each channel: after a reconnect it is sent again. False: it was told, or it cannot be now. */
+  tellOnce(channel: WorkerChannel, token: string, frame: () => ChannelFrame): boolean {
+    if (channel.hasTold(token) || !this.sendOn(channel, frame())) return false;
+    channel.noteTold(token);
+    return true;
+  }
+
   /** The worker's channel, if it hangs here. */
   at(accountId: string, workerId: string): WorkerChannel | undefined {
     return this.byWorker.get(accountKey(accountId, workerId));

@@ -108,13 +108,13 @@ export class WorkerChannel {
     this.rungAt = now;
   }
 
-  /** Whether this channel has carried an action; after a reconnect it is sent again. */
-  hasTold(actionId: string): boolean {
-    return this.told?.has(actionId) ?? false;
+  /** Whether this channel has carried what `token` names. */
+  hasTold(token: string): boolean {
+    return this.told?.has(token) ?? false;
   }
 
-  noteTold(actionId: string): void {
-    (this.told ??= new Set()).add(actionId);
+  noteTold(token: string): void {
+    (this.told ??= new Set()).add(token);
   }
 
   /** It asks for work, or has just ended some. */

@@ -69,10 +69,9 @@ export class WorkerConfigFrames implements OnModuleInit {
   tell(workers: readonly OutdatedWorker[]): void {
     for (const worker of workers) {
       const channel = this.channels.at(worker.account_id, worker.worker_id);
-      const token = tokenOf(worker);
-      if (!channel || channel.agentId !== worker.agent_id || channel.hasTold(token) || !hearsOfConfig(worker)) continue;
-      const frameId = newId('message', this.clock.nowMs());
-      if (this.channels.sendOn(channel, changedFrame(frameId, worker))) channel.noteTold(token);
+      if (channel?.agentId !== worker.agent_id || !hearsOfConfig(worker)) continue;
+      const frame = () => changedFrame(newId('message', this.clock.nowMs()), worker);
+      this.channels.tellOnce(channel, tokenOf(worker), frame);
     }
   }
 
