@@ -22,7 +22,7 @@ import { LateController } from './late/late.controller.ts';
 import { LateRecords } from './late/late.service.ts';
 import { ReplayController } from './replay/replay.controller.ts';
 import { Replays } from './replay/replay.service.ts';
-import { RetentionSweep } from './retention/retention.sweep.ts';
+import { EvidenceRetentionSweep } from './retention/retention.sweep.ts';
 import { SearchController } from './search/search.controller.ts';
 import { EvidenceSearch } from './search/search.service.ts';
 import { SearchSweep } from './search/search.sweep.ts';
@@ -74,7 +74,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
     EvidenceSearch,
     RunSkills,
     SearchSweep,
-    RetentionSweep,
+    EvidenceRetentionSweep,
     RunTails,
     TailsSweep,
     Topics,

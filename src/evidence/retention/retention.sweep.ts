@@ -3,6 +3,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { forgetApprovals } from '../../gateway/index.ts';
 import { Database } from '../../platform/db/database.ts';
 import { PartitionSweep } from '../../platform/db/partitions.ts';
+import { forgetInBatches } from '../../platform/sweep/retention.sweep.ts';
 import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/sweep.ts';
 import { forgetRuns } from '../../runs/index.ts';
 import { forgetReplayAnswers } from '../replay/replay.store.ts';
@@ -24,7 +25,7 @@ const PURPOSE = 'retention';
  * with all that belongs to them.
  */
 @Injectable()
-export class RetentionSweep implements Sweep {
+export class EvidenceRetentionSweep implements Sweep {
   readonly name = 'evidence.retention';
   readonly everyMs: number;
 
@@ -79,13 +80,8 @@ export class RetentionSweep implements Sweep {
     return runs;
   }
 
-  private async whileSome(forget: Parameters<typeof this.database.asSystem<number>>[1]): Promise<number> {
-    let all = 0;
-    for (;;) {
-      const some = await this.database.asSystem(PURPOSE, forget);
-      if (some === 0) return all;
-      all += some;
-    }
+  private whileSome(forget: Parameters<typeof this.database.asSystem<number>>[1]): Promise<number> {
+    return forgetInBatches(() => this.database.asSystem(PURPOSE, forget), 1);
   }
 }
 

@@ -4,6 +4,15 @@ import type { Sweep, SweepReport, Sweeper } from './sweep.ts';
 /** Rows in one statement; `forget` is limited to as many. */
 export const RETENTION_BATCH = 1_000;
 
+/** Repeats `forget`, which answers how many it forgot, until fewer than `full` are: then there are none left. Answers how many in all. */
+export async function forgetInBatches(forget: () => Promise<number>, full = RETENTION_BATCH): Promise<number> {
+  for (let forgotten = 0; ;) {
+    const some = await forget();
+    forgotten += some;
+    if (some < full) return forgotten;
+  }
+}
+
 export interface Retention {
   readonly name: string;
   /** For the database: what is being done. */
@@ -30,13 +39,8 @@ export abstract class RetentionSweep implements Sweep {
 
   async run(): Promise<SweepReport> {
     const { purpose, forget, keptSeconds } = this.retention;
-    let forgotten = 0;
-    for (;;) {
-      const rows = await this.database.asSystem(purpose, (system) =>
-        system.query({ text: forget, values: [keptSeconds] }),
-      );
-      forgotten += rows.length;
-      if (rows.length < RETENTION_BATCH) return { forgotten };
-    }
+    const some = async (): Promise<number> =>
+      (await this.database.asSystem(purpose, (system) => system.query({ text: forget, values: [keptSeconds] }))).length;
+    return { forgotten: await forgetInBatches(some) };
   }
 }

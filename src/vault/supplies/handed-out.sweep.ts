@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
-import { RETENTION_BATCH } from '../../platform/sweep/retention.sweep.ts';
+import { RETENTION_BATCH, forgetInBatches } from '../../platform/sweep/retention.sweep.ts';
 import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/sweep.ts';
 
 const LONG_AGO = 'now() - make_interval(secs => $1)';
@@ -60,12 +60,10 @@ export class HandedOutSweep implements Sweep {
 
   private async forget(text: string, keptSeconds: number): Promise<number> {
     const seconds = text === VALUES ? Math.max(keptSeconds, LEAST_SECONDS) : keptSeconds;
-    for (let forgotten = 0; ;) {
-      const rows = await this.database.asSystem('forget what was handed out', (system) =>
-        system.query({ text, values: [seconds] }),
-      );
-      forgotten += rows.length;
-      if (rows.length < RETENTION_BATCH) return forgotten;
-    }
+    const statement = { text, values: [seconds] };
+    return forgetInBatches(
+      async () =>
+        (await this.database.asSystem('forget what was handed out', (system) => system.query(statement))).length,
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RetentionSweep } from '../../../src/evidence/retention/retention.sweep.ts';
+import { EvidenceRetentionSweep } from '../../../src/evidence/retention/retention.sweep.ts';
 import { EVIDENCE_TABLES } from '../../../src/platform/db/partitions.ts';
 import type { StubWorker } from '../../support/stub-worker.ts';
 import { startStub } from '../../support/stub-worker.ts';
@@ -30,7 +30,7 @@ async function tenant(handle: string): Promise<Tenant> {
 }
 
 const dayBack = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
-const sweep = () => app.nest.get(RetentionSweep).run();
+const sweep = () => app.nest.get(EvidenceRetentionSweep).run();
 const read = async ({ key }: Tenant, path: string) => app.call('GET', `/api/v1/runs/${path}`, { key });
 
 /** A run with evidence, as if it had been made so many days ago. */

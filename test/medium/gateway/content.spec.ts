@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RetentionSweep } from '../../../src/evidence/retention/retention.sweep.ts';
+import { EvidenceRetentionSweep } from '../../../src/evidence/retention/retention.sweep.ts';
 import { eventually } from '../../support/rest.ts';
 import { startStub } from '../../support/stub-worker.ts';
 import { ended, started } from '../evidence/scene.ts';
@@ -120,7 +120,7 @@ it('U-43: questions go with their runs, when the account keeps those no longer',
     `INSERT INTO account_settings (account_id, version, updated_by, runs_days) VALUES ($1, 1, 'test', 20)`,
     [accountId],
   );
-  await app.nest.get(RetentionSweep).run();
+  await app.nest.get(EvidenceRetentionSweep).run();
   const { json } = await app.call('GET', '/api/v1/approvals', { key });
   expect(json.map(({ approval_id: id }: { approval_id: string }) => id)).toEqual([ids[1]]);
 });
