@@ -13,7 +13,7 @@ import {
   rowEvent,
   type StreamEvent,
 } from './projection.policy.ts';
-import { textAt, type Seen } from './stream.store.ts';
+import { hasMore, textAt, type Seen } from './stream.store.ts';
 import type { Voice } from './voice.stream.ts';
 
 const ROWS_A_PAGE = 500;
@@ -116,11 +116,15 @@ export class RunReader {
         if (!(await this.tellRow(place, row)) || this.farewell) break;
       }
       if (isCut) continue;
-      if (this.ended) return this.finishWithout(this.ended);
-      if (!this.wish.follow) return;
+      if (!(await this.isToCome(place))) return this.ended && this.finishWithout(this.ended);
       await this.untilRung();
     }
     if (this.farewell) await this.sayFarewell();
+  }
+
+  /** Whether there is anything to wait for; of a run that has ended that is what may not be told yet. */
+  private async isToCome(place: RunPlace): Promise<boolean> {
+    return this.ended ? hasMore(this.source.reading, place, this.seq) : this.wish.follow;
   }
 
   /** Undefined when everything was said before. */
@@ -159,7 +163,7 @@ export class RunReader {
     await this.tellDone(run, last.seq);
   }
 
-  /** Its record is not kept any more: only the run itself says how it ended. */
+  /** Its record is not kept any more (what only waits to be told is still there): only the run itself says how it ended. */
   private async finishWithout(run: RunRow): Promise<void> {
     const [from, to] = [this.told + 1, run.last_seq - END_NUMBERS];
     if (from <= to) await this.write({ id: to, event: 'gap', data: { from, to, reason: 'retention' } });

@@ -25,6 +25,14 @@ export async function textAt(reading: Reading, place: RunPlace, seq: number): Pr
     : ((await findArtifact(reading, place, row.artifact_id))?.content ?? row.text);
 }
 
+const MORE = `
+  SELECT FROM run_log WHERE account_id = $1 AND run_id = $2 AND day = $3::date AND seq > $4 LIMIT 1`;
+
+/** Whether a run's record goes on after a number, be it that it may not be told yet. */
+export async function hasMore(reading: Reading, { accountId, runId, day }: RunPlace, seq: number): Promise<boolean> {
+  return (await reading.sql(MORE, [accountId, runId, day, seq])).length > 0;
+}
+
 const GROWN = `
   SELECT place::int AS place
     FROM unnest($1::text[], $2::text[], $3::date[], $4::bigint[]) WITH ORDINALITY AS run (account_id, id, day, seen, place)

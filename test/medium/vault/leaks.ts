@@ -46,8 +46,8 @@ export function countOfMarks(text: string): number {
 }
 
 /** What a run's stream tells until it is over. */
-export async function wholeStream(app: RunningApp, key: string, runId: string): Promise<string> {
-  const answer = await fetch(`${app.url}/api/v1/runs/${runId}/stream`, {
+export async function wholeStream(app: RunningApp, key: string, runId: string, follow = true): Promise<string> {
+  const answer = await fetch(`${app.url}/api/v1/runs/${runId}/stream?follow=${follow}`, {
     headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream' },
     signal: AbortSignal.timeout(30_000),
   });

@@ -132,6 +132,22 @@ describe('U-57: a text whose end only looks like the beginning of a value', () =
     expect(told.indexOf(FIRST)).toBeLessThan(told.indexOf('event: done'));
   });
 
+  it('is told to a reader who comes between the end of its run and its own telling', async () => {
+    const { worker, runId } = await running('between');
+    await worker.send(runId, [log('still to be told')]);
+    await worker.complete(runId, { text: 'done' });
+    const held = (seq: string) => app.database.query(`UPDATE run SET held_seq = ${seq} WHERE id = $1`, [runId]);
+    await held('(SELECT seq FROM run_log WHERE run_id = run.id AND type <> $$run.status$$)');
+    const lives = [wholeStream(other, scene.account.key, runId), wholeStream(other, scene.account.key, runId, false)];
+    await pause(500);
+    await held('NULL');
+    for (const told of await Promise.all(lives)) {
+      expect(textsIn(told)).toContain('still to be told');
+      expect(told).not.toContain('event: gap');
+      expect(told).toContain('event: done');
+    }
+  });
+
   it('waits sealed, is known when it is sent again, and holds up no other run', async () => {
     const { worker, runId } = await running('sealed');
     const events = [log(`see ${FIRST}`, { event_id: 'e', event_sequence: 1 })];
