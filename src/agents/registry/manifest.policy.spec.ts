@@ -79,6 +79,7 @@ describe('whether two registrations say the same', () => {
   it.each([
     ['the same in another order', Object.fromEntries(Object.entries(MANIFEST).toReversed()), 'skills', 'neither'],
     ['another pod', { ...MANIFEST, pod_name: 'pod-2', namespace: 'n', cluster_name: 'c' }, 'skills', 'neither'],
+    ['another address', { ...MANIFEST, endpoint_url: 'http://10.0.0.2:8010' }, 'skills', 'neither'],
     ['more slots', { ...MANIFEST, max_concurrent: 4 }, 'skills', 'neither'],
     ['another owner', { ...MANIFEST, owner: 'somebody' }, 'skills', 'manifest'],
     ['another schema', { ...MANIFEST, input_schema: {} }, 'skills', 'manifest'],

@@ -52,7 +52,7 @@ export function readManifest(manifest: JsonObject): ManifestFacts {
 }
 
 /** Where one process runs says nothing about its agent, and differs from one worker to the next. */
-const OF_THE_PROCESS = ['cluster_name', 'namespace', 'pod_name', 'max_concurrent'];
+const OF_THE_PROCESS = ['cluster_name', 'namespace', 'pod_name', 'max_concurrent', 'endpoint_url'];
 
 /** Two registrations with the same hash say the same about the agent. */
 export function manifestHash(manifest: JsonObject, skillsHash: string): Buffer {

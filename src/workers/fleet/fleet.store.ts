@@ -13,6 +13,7 @@ export interface WorkerRow {
   readonly version: string;
   readonly sdk_version: string | null;
   readonly dialect: '0.1' | '0.2' | '0.3';
+  readonly endpoint_url: string | null;
   readonly cluster_name: string | null;
   readonly namespace: string | null;
   readonly pod_name: string | null;
@@ -77,7 +78,7 @@ export interface WorkerFilter {
 
 const COLUMNS = `
   w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, w.version, w.sdk_version,
-  w.dialect, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
+  w.dialect, w.endpoint_url, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
   w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by, w.unacked_since,
   terms.silent_limit_seconds, hearing.since AS hearing_since, coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
 const FROM = `FROM worker AS w

@@ -11,6 +11,7 @@ import { WorkerActions } from '../actions/actions.service.ts';
 import { Manners } from '../presence/manners.service.ts';
 import { Presence } from '../presence/presence.service.ts';
 import { dialectOf, offersOf, slotsOf } from './dialect.policy.ts';
+import { endpointOf } from './endpoint.policy.ts';
 import {
   WorkerIdTaken,
   type heartbeat,
@@ -116,6 +117,7 @@ export class WorkerRegistration {
       dialect: dialectOf(manifest),
       sdkVersion,
       offers: offersOf(manifest),
+      endpointUrl: endpointOf(manifest),
     };
     const registered = await registerWorkerRow(ctx, worker);
     if (!registered) throw WorkerIdTaken();

@@ -11,6 +11,7 @@ export interface NewWorker {
   readonly sdkVersion: string | null;
   readonly slots: number;
   readonly offers: Offers;
+  readonly endpointUrl: string | null;
 }
 
 /** Who only opened a channel or sent a frame under an id has no claim to it. */
@@ -25,12 +26,12 @@ const REGISTER = `
     UPDATE worker_action SET state = 'done', done_at = now(), detail = 'it has registered again'
      WHERE account_id = $1 AND worker_id = $2 AND agent_id = $3 AND action = 'drain_restart' AND state IN ('sent', 'acknowledged'))
   INSERT INTO worker (account_id, id, agent_id, token_id, claimed_handle, generation, manifest, dialect, sdk_version, max_concurrent,
-                      version, labels, can_replay, registered_at, last_seen_at, last_path)
-  VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, $12::jsonb, $13, now(), now(), 'frame')
+                      version, labels, can_replay, endpoint_url, registered_at, last_seen_at, last_path)
+  VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, $12::jsonb, $13, $14, now(), now(), 'frame')
   ON CONFLICT (account_id, id) DO UPDATE SET
     token_id = excluded.token_id, token_revoked_at = NULL, claimed_handle = excluded.claimed_handle, generation = excluded.generation,
     manifest = excluded.manifest, dialect = excluded.dialect, sdk_version = excluded.sdk_version, max_concurrent = excluded.max_concurrent,
-    version = excluded.version, labels = excluded.labels, can_replay = excluded.can_replay,
+    version = excluded.version, labels = excluded.labels, can_replay = excluded.can_replay, endpoint_url = excluded.endpoint_url,
     mode = 'normal', mode_since = NULL, mode_by = NULL, mode_reason = NULL, registered_at = now(), last_seen_at = greatest(worker.last_seen_at, now()), last_path = 'frame',
     health = NULL, models = '[]', config = '{}', refused_frames = '[]'
   WHERE worker.agent_id = excluded.agent_id
@@ -47,10 +48,10 @@ export interface RegisteredWorker {
 /** Undefined when a registered worker of another agent has the id; then nothing changes. */
 export async function registerWorkerRow(ctx: OpContext, worker: NewWorker): Promise<RegisteredWorker | undefined> {
   const { accountId, id: agentId, credentialId } = ctx.actor;
-  const { id, claimedHandle, generation, manifest, dialect, sdkVersion, slots } = worker;
+  const { id, claimedHandle, generation, manifest, dialect, sdkVersion, slots, endpointUrl } = worker;
   const { version, labels, canReplay } = worker.offers;
   const said = [credentialId, claimedHandle, generation, writeJson(manifest), dialect, sdkVersion, slots];
-  const values = [...said, version, JSON.stringify(labels), canReplay];
+  const values = [...said, version, JSON.stringify(labels), canReplay, endpointUrl];
   const [strangers, [row]] = await Promise.all([
     ctx.sql(DROP_STRANGER, [accountId, id, agentId]),
     ctx.sql<{ last_seen_at: Date; was_spared: boolean }>(REGISTER, [accountId, id, agentId, ...values]),

@@ -210,6 +210,21 @@ describe('the lights of a real worker', () => {
   });
 });
 
+describe('the address that a worker offers', () => {
+  it.each([
+    ['http://10.0.0.1:8010', { endpoint_url: 'http://10.0.0.1:8010', direct: { last_result: null } }],
+    ['no address at all', { endpoint_url: 'no address at all', direct: { last_result: null } }],
+    ['', { endpoint_url: null, direct: { last_result: null } }],
+    [8010, { endpoint_url: null, direct: { last_result: 'its address is no text' } }],
+    ['x'.repeat(2_001), { endpoint_url: null, direct: { last_result: expect.stringContaining('longer than') } }],
+  ])('is kept and shown, or why it is not, and is no reason to refuse the worker: %p', async (said, shown) => {
+    const worker = await registered(`offers-${typeof said}-${String(said).length}`, { endpoint_url: said });
+    expect(await show(worker)).toMatchObject(shown);
+    await register(worker, manifestOf(worker.handle));
+    expect(await show(worker)).toMatchObject({ endpoint_url: null, direct: { last_result: null } });
+  });
+});
+
 describe('the list of workers', () => {
   it('F-25: pages through workers of one moment, each exactly once', async () => {
     const other = await app.account();

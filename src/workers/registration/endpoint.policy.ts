@@ -1,0 +1,19 @@
+import type { JsonObject } from '../../platform/json/json.ts';
+
+const LONGEST = 2_000;
+
+/**
+ * Where a worker says that it can be dialled, as text, whatever it is: whether anybody may is decided by whoever would dial.
+ * Null where it says nothing, and where it says what cannot be an address. No worker is refused for it.
+ */
+export function endpointOf(manifest: JsonObject): string | null {
+  const said = manifest['endpoint_url'];
+  return typeof said === 'string' && said !== '' && said.length <= LONGEST ? said.toWellFormed() : null;
+}
+
+/** Why what a manifest says is kept as no address; null where it says nothing, or where it is kept. */
+export function endpointFlaw(manifest: JsonObject): string | null {
+  const said = manifest['endpoint_url'];
+  if (said === undefined || said === null || said === '' || endpointOf(manifest) !== null) return null;
+  return typeof said === 'string' ? `its address is longer than ${LONGEST} characters` : 'its address is no text';
+}
