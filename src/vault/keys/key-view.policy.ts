@@ -4,13 +4,13 @@ import type { Out } from '../../platform/operation/operation.ts';
 import type { listVaultKeys, rotateVaultKey } from './keys.contract.ts';
 import type { KeyRow, RotationRow } from './keys.store.ts';
 
-/** Nothing needs a key any more once it was in use, seals no value and no run goes on whose token it signed. */
+/** Nothing needs a key any more once it was in use, seals no value, and no run needs it. */
 export function keyView(
-  { id, created_at, activated_at, amount, is_signing }: KeyRow,
+  { id, created_at, activated_at, amount, is_awaited }: KeyRow,
   active: string,
   source: KeySource,
 ): Out<typeof listVaultKeys>[number] {
-  const isNeeded = amount > 0 || is_signing || activated_at === null;
+  const isNeeded = amount > 0 || is_awaited || activated_at === null;
   const state = id === active ? 'active' : isNeeded ? 'decrypt_only' : 'retired';
   return { key_id: id, state, created_at: wireTime(created_at), values: amount, source };
 }

@@ -14,8 +14,8 @@ export interface KeyRow {
   /** Since when it seals, or sealed; null: it is known and was never used. */
   readonly activated_at: Date | null;
   readonly amount: number;
-  /** Runs go on whose tokens it may have signed. */
-  readonly is_signing: boolean;
+  /** Runs go on whose tokens it may have signed, or texts wait that it sealed. */
+  readonly is_awaited: boolean;
 }
 
 export interface RotationRow {
@@ -34,11 +34,14 @@ type Sql = Pick<OpContext, 'sql'>;
 
 export const ACTIVE = 'SELECT id FROM vault_key WHERE activated_at IS NOT NULL ORDER BY activated_at DESC, id LIMIT 1';
 const COUNT = countText(SEALED_TABLES);
+/** What waits of runs is told within a minute: too soon to be worth sealing again. */
+const WAITING = 'SELECT tails_key_id FROM run_holds WHERE tails_at IS NOT NULL';
 /** A key that was followed by another signed until then. */
 const LIST = `
   SELECT coalesce(k.id, c.key_id) AS id, coalesce(k.created_at, now()) AS created_at, k.activated_at, coalesce(c.amount, 0) AS amount,
          EXISTS (SELECT FROM run_facts r WHERE r.status IN ('claimed', 'running') AND r.claimed_at > k.activated_at AND r.claimed_at <= (
-           SELECT min(next.activated_at) FROM vault_key next WHERE next.activated_at > k.activated_at)) AS is_signing
+           SELECT min(next.activated_at) FROM vault_key next WHERE next.activated_at > k.activated_at))
+         OR coalesce(k.id, c.key_id) IN (${WAITING}) AS is_awaited
     FROM vault_key k FULL JOIN (${COUNT}) AS c ON c.key_id = k.id
    ORDER BY k.activated_at, created_at, id`;
 

@@ -94,6 +94,11 @@ describe('U-39: a rotation', () => {
     const tokens = scene.app.nest.get(RunTokens);
     expect(await tokens.prove(old.secrets.AGENTOPS_MCP_TOKEN)).toMatchObject({ runId: old.run_id });
     await waiting.frame('run_completed', { run_id: old.run_id, output: {} });
+    const textWaits = `tails = '\\x00', tails_at = now(), tails_key_id = '${before}'`;
+    await scene.app.database.query(`UPDATE run SET ${textWaits} WHERE id = $1`, [old.run_id]);
+    expect((await scene.call('GET', KEYS)).json[0]).toMatchObject({ key_id: before, state: 'decrypt_only' });
+    const nothingWaits = 'tails = NULL, tails_at = NULL, tails_key_id = NULL';
+    await scene.app.database.query(`UPDATE run SET ${nothingWaits} WHERE id = $1`, [old.run_id]);
     expect((await scene.call('GET', KEYS)).json[0]).toMatchObject({ key_id: before, state: 'retired' });
 
     fs.writeFileSync(file, JSON.stringify({ active: after, keys: { [after]: inFile(file).keys[after] } }));
