@@ -16,6 +16,7 @@ import { SystemPages } from './http/system.service.ts';
 import { IdempotencySweep } from './operation/idempotency.sweep.ts';
 import { OperationRegistry } from './operation/registry.ts';
 import { OperationRunner } from './operation/runner.ts';
+import { Outbound, systemResolve } from './outbound/outbound.ts';
 import { Outbox } from './outbox/outbox.ts';
 import { Replica } from './replica/replica.ts';
 import { Sweeper } from './sweep/sweep.ts';
@@ -46,10 +47,11 @@ export class PlatformModule {
         { provide: Clock, useValue: new Clock(config.clockOffsetSeconds) },
         { provide: APP_INTERCEPTOR, useClass: HttpTransport },
         { provide: APP_FILTER, useClass: HttpFaults },
+        { provide: Outbound, useFactory: (given: Config) => new Outbound(given, systemResolve), inject: [CONFIG] },
         ...GROUND,
         ...OPERATIONS,
       ],
-      exports: [CONFIG, DATABASE_URL, KEY_RING, Clock, ...GROUND, ...OPERATIONS],
+      exports: [CONFIG, DATABASE_URL, KEY_RING, Clock, Outbound, ...GROUND, ...OPERATIONS],
     };
   }
 }

@@ -106,7 +106,7 @@ export const SETTINGS = {
     'SIGNALBOX_OUTBOUND_ALLOW',
     hosts,
     '',
-    'Private hosts or CIDRs that outbound calls may reach. This build makes none.',
+    'Hosts, addresses or CIDRs that outbound calls may reach beyond the public internet, over plain HTTP too; all other calls go to public addresses by HTTPS.',
   ),
   logLevel: setting(
     'SIGNALBOX_LOG_LEVEL',
