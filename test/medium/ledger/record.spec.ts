@@ -190,7 +190,7 @@ describe('races', () => {
       { status: 'cancelled', changed: 'true', count: wins.cancelled },
       { status: 'succeeded', changed: 'false', count: wins.succeeded },
     ]);
-  }, 60_000);
+  }, 240_000);
 
   it('U-22: a hundred readers on two replicas that come during a burst all read the stored sequence', async () => {
     const worker = await scene.worker();
