@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { LifecycleController } from './lifecycle/lifecycle.controller.ts';
+import { AgentLifecycle } from './lifecycle/lifecycle.service.ts';
 import { PolicyController } from './policy/policy.controller.ts';
 import { AgentPolicies } from './policy/policy.service.ts';
 import { QueueController } from './queue/queue.controller.ts';
@@ -10,8 +12,8 @@ import { WorkerConfigController } from './worker-config/worker-config.controller
 import { WorkerConfigs } from './worker-config/worker-config.service.ts';
 
 @Module({
-  controllers: [RegistryController, PolicyController, QueueController, WorkerConfigController],
-  providers: [AgentRegistry, InputChecks, AgentPolicies, AgentQueues, WorkerConfigs],
+  controllers: [RegistryController, LifecycleController, PolicyController, QueueController, WorkerConfigController],
+  providers: [AgentRegistry, InputChecks, AgentLifecycle, AgentPolicies, AgentQueues, WorkerConfigs],
   exports: [AgentRegistry, WorkerConfigs],
 })
 export class AgentsModule {}

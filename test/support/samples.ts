@@ -37,6 +37,7 @@ import * as registration from '../../src/workers/registration/registration.contr
 import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
+import { agentSamples } from './samples/agents.ts';
 import { approvalSamples } from './samples/approvals.ts';
 import { runSamples } from './samples/runs.ts';
 import { readingSamples } from './samples/reading.ts';
@@ -84,6 +85,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(listAgents, async () => ({ query: { include_archived: true } })),
   sample(getAgent, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
 
+  ...agentSamples,
   sample(getPolicy, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
   sample(putPolicy, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).id },

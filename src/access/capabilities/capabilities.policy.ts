@@ -13,7 +13,8 @@ export const CAPABILITIES = {
   'agent.read': { area: 'agents', allows: 'See agents, their versions and who works for them', sensitivity: 'low' },
   'agent.update': {
     area: 'agents',
-    allows: 'Change an agent’s policy and what its workers are configured with; pause, drain and resume its queue',
+    allows:
+      'Enable, disable and archive an agent; change its policy and what its workers are configured with; pause, drain and resume its queue',
     sensitivity: 'high',
   },
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },

@@ -1,7 +1,6 @@
 import { fault } from '../../platform/faults/faults.ts';
 
 export const AgentNotFound = fault('agent.not_found', 'not_found', 'There is no such agent');
-export const AgentArchived = fault('agent.archived', 'conflict', 'The agent is archived and takes no new runs');
 export const WrongAgent = fault(
   'worker.wrong_agent',
   'refused',

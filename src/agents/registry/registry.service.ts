@@ -12,7 +12,7 @@ import { AgentNotFound, WrongAgent } from './registry.faults.ts';
 import {
   agentRowsById,
   findAgentId,
-  findAgentRow,
+  findForWork,
   followManifest,
   listAgentRows,
   listInstances,
@@ -93,9 +93,13 @@ export class AgentRegistry {
     return agentView(agent, await listInstances(ctx, accountId, [agent.id], window), window);
   }
 
-  /** @throws Fault 404 `agent.not_found`. */
+  /**
+   * For whoever gives it work, in that transaction: as long as `closedTo` says nothing against it, no archive is answered
+   * before the transaction is over.
+   * @throws Fault 404 `agent.not_found`.
+   */
   async find(ctx: OpContext, ref: string): Promise<AgentRow> {
-    const agent = await findAgentRow(ctx, ctx.actor.accountId, ref);
+    const agent = await findForWork(ctx, ctx.actor.accountId, ref);
     if (!agent) throw AgentNotFound();
     return agent;
   }

@@ -16,7 +16,7 @@ export interface AgentRow {
   readonly input_schema_error: string | null;
   readonly default_input: JsonObject;
   readonly is_enabled: boolean;
-  readonly archived_at: Date | null;
+  readonly is_archived: boolean;
   readonly queue_state: QueueRow['state'];
   /** How many of its runs, and of its account's, may wait. Null: as many as there are. */
   readonly max_queued_runs: number | null;
@@ -84,20 +84,28 @@ export interface InstanceRow {
 
 type Sql = Pick<OpContext, 'sql'>;
 
-/** With all that an order must know, so that an order without limits costs one look. */
-const FIND = `
+/**
+ * With all that an order must know, so that an order without limits costs one look. Who finds the agent open to work keeps
+ * it so until the end of its transaction, as a foreign key would: whoever archives it waits, and a look that an archive has
+ * overtaken is taken again at that row.
+ */
+const FIND_FOR_WORK = `
+  WITH named AS (
+         SELECT id FROM agent WHERE account_id = $1 AND (id = $2 OR handle = $2) ORDER BY (id = $2) DESC LIMIT 1),
+       open AS MATERIALIZED (
+         SELECT id FROM agent WHERE account_id = $1 AND id = (SELECT id FROM named) AND archived_at IS NULL FOR KEY SHARE)
   SELECT agent.id, agent.handle, agent.version, agent.generation, agent.input_schema, agent.input_schema_error, agent.default_input,
-         agent.is_enabled, agent.archived_at, coalesce(door.state, 'open') AS queue_state, policy.max_queued_runs,
+         agent.is_enabled, NOT EXISTS (SELECT FROM open) AS is_archived, coalesce(door.state, 'open') AS queue_state, policy.max_queued_runs,
          limits.queued_runs AS account_queued_runs
     FROM agent
     LEFT JOIN agent_policy AS policy ON policy.account_id = agent.account_id AND policy.agent_id = agent.id
     LEFT JOIN agent_queue AS door ON door.account_id = agent.account_id AND door.agent_id = agent.id
     LEFT JOIN account_limits AS limits ON limits.account_id = agent.account_id
-   WHERE agent.account_id = $1 AND (agent.id = $2 OR agent.handle = $2) ORDER BY (agent.id = $2) DESC LIMIT 1`;
+   WHERE agent.account_id = $1 AND agent.id = (SELECT id FROM named)`;
 
 /** By id first, then by handle. */
-export async function findAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<AgentRow | undefined> {
-  return (await sql<AgentRow>(FIND, [accountId, ref]))[0];
+export async function findForWork({ sql }: Sql, accountId: string, ref: string): Promise<AgentRow | undefined> {
+  return (await sql<AgentRow>(FIND_FOR_WORK, [accountId, ref]))[0];
 }
 
 const FIND_ID =

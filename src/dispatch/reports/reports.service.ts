@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { AgentArchived, AgentRegistry } from '../../agents/index.ts';
+import { AgentRegistry, closedTo } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { assertFlat } from '../../platform/operation/depth.ts';
@@ -66,16 +66,17 @@ export class Reports {
     const { input, metadata, event_id: eventId } = given;
     assertFlat(this.config.jsonDepthLimit, { input, metadata });
     const holder = this.holder(ctx, given);
-    const agent = await this.agents.find(ctx, holder.agentId);
-    if (agent.archived_at !== null) throw AgentArchived();
-    const begun = await this.moves.begin(ctx, {
-      ...holder,
-      eventId: eventId ?? newId('event', ctx.now.getTime()),
-      input: JSON.stringify(input ?? {}),
-      metadata: JSON.stringify(metadata ?? {}),
-    });
+    const closed = closedTo(await this.agents.find(ctx, holder.agentId), 'agent');
+    const begun = closed
+      ? undefined
+      : await this.moves.begin(ctx, {
+          ...holder,
+          eventId: eventId ?? newId('event', ctx.now.getTime()),
+          input: JSON.stringify(input ?? {}),
+          metadata: JSON.stringify(metadata ?? {}),
+        });
     if (begun) return accepted(holder, 'running');
-    if (!(await factsOfHolder(ctx, holder))) throw WorkerNotRegistered();
+    if (!(await factsOfHolder(ctx, holder))) throw closed ?? WorkerNotRegistered();
     const run = await this.ownRun(ctx, holder);
     ctx.note({ changed: false });
     return isHeldBy(run, holder) ? accepted(holder, run.status) : declined(run);

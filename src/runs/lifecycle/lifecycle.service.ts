@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
-import { AgentArchived, AgentDraining, AgentRegistry, type AgentRow } from '../../agents/index.ts';
+import { AgentDraining, AgentRegistry, closedTo, type AgentRow } from '../../agents/index.ts';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
@@ -79,10 +79,9 @@ export class RunLifecycle {
   /** Makes the run that an entry asks for; with a known `eventId` it is the run that this id made. */
   async order(ctx: OpContext, order: RunOrder): Promise<RunRow> {
     const agent = await this.agents.find(ctx, order.agentRef);
-    if (agent.archived_at !== null) throw AgentArchived();
     const input = await this.acceptable(agent, order.input ?? {});
     const run = newRun(ctx, agent.id, { ...order, input });
-    const refusal = await this.refusalOf(ctx, agent);
+    const refusal = closedTo(agent, order.origin.kind) ?? (await this.refusalOf(ctx, agent));
     const row = refusal
       ? await this.known(ctx, run, refusal)
       : ((await insertRun(ctx, run)) ?? (await this.known(ctx, run)));
