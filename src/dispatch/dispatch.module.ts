@@ -13,12 +13,14 @@ import { Losses } from './losses/losses.service.ts';
 import { LossSweep } from './losses/losses.sweep.ts';
 import { ReportsController } from './reports/reports.controller.ts';
 import { Reports } from './reports/reports.service.ts';
+import { RestReportsController } from './reports/rest.controller.ts';
+import { RestReports } from './reports/rest.service.ts';
 import { Routing } from './routing/routing.service.ts';
 import { UnreachableSweep } from './unreachable/unreachable.sweep.ts';
 
 @Module({
   imports: [VaultModule, AgentsModule, RunsModule, WorkersModule],
-  controllers: [ClaimsController, ReportsController, ExplainController],
-  providers: [Claims, Reports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep, Explain],
+  controllers: [ClaimsController, ReportsController, RestReportsController, ExplainController],
+  providers: [Claims, Reports, RestReports, Routing, DoorbellSweep, UnreachableSweep, Losses, LossSweep, DeadlineSweep, Explain],
 })
 export class DispatchModule {}

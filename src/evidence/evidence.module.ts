@@ -17,7 +17,6 @@ import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
 import { EventIntake } from './events/intake.service.ts';
 import { Merging } from './events/merging.service.ts';
-import { Patience } from './events/patience.service.ts';
 import { LateController } from './late/late.controller.ts';
 import { LateRecords } from './late/late.service.ts';
 import { ReplayController } from './replay/replay.controller.ts';
@@ -59,7 +58,6 @@ import { TailsSweep } from './tails/tails.sweep.ts';
   ],
   providers: [
     EventIntake,
-    Patience,
     Merging,
     RunEvents,
     Spans,

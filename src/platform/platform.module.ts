@@ -14,6 +14,7 @@ import { HttpTransport } from './http/transport.ts';
 import { SystemController } from './http/system.controller.ts';
 import { SystemPages } from './http/system.service.ts';
 import { IdempotencySweep } from './operation/idempotency.sweep.ts';
+import { Patience } from './operation/patience.ts';
 import { OperationRegistry } from './operation/registry.ts';
 import { OperationRunner } from './operation/runner.ts';
 import { Outbound, systemResolve } from './outbound/outbound.ts';
@@ -28,7 +29,7 @@ export interface Foundations {
   readonly keyRing: KeyRing;
 }
 
-const GROUND = [Database, Replica, Bus, Sweeper, Outbox, PartitionSweep, IdempotencySweep];
+const GROUND = [Database, Replica, Bus, Sweeper, Outbox, Patience, PartitionSweep, IdempotencySweep];
 const OPERATIONS = [BodyAdmission, OperationRegistry, OperationRunner, CalmAnswers, FramesTransport, SystemPages];
 
 /** The ground that every room stands on. */

@@ -10,6 +10,8 @@ export {
   ContentWithheld,
   ListTooSlow,
   RunNotFound,
+  RunStaleAttempt,
+  RunTerminal,
 } from './lifecycle/lifecycle.faults.ts';
 export {
   AttemptNumber,

@@ -39,6 +39,7 @@ import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
 import { agentSamples } from './samples/agents.ts';
 import { approvalSamples } from './samples/approvals.ts';
+import { frameless } from './samples/frameless.ts';
 import { runSamples } from './samples/runs.ts';
 import { readingSamples } from './samples/reading.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
@@ -270,6 +271,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     const { runId, artifactId } = await tenant.recordedRun(await tenant.agent());
     return { path: { run_id: runId, artifact_id: artifactId } };
   }),
+  ...frameless,
   ...approvalSamples,
   ...runSamples,
   ...vaultSamples,

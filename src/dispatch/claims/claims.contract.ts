@@ -50,3 +50,33 @@ export const claimRun = operation({
   output: z.object({ job: Job.optional() }),
   faults: [WorkerNotRegistered],
 });
+
+/** What a worker of SDK 0.1 is handed (worker-protocol.md §20): of it nothing is named that the SDK does not read. */
+const RunJob = z
+  .object({
+    run_id: z.string(),
+    agent_id: z.string(),
+    event_id: z.string().nullable().optional(),
+    input: freeObject(),
+    secrets: freeObject()
+      .meta({ type: 'object', additionalProperties: { type: 'string' } })
+      .optional(),
+    snapshot: freeObject().nullable().optional(),
+  })
+  .meta({ id: 'RunJob' });
+
+export const pollRun = operation({
+  id: 'dispatch.poll',
+  summary: 'Hands a worker that knows no frames the oldest queued run of its agent.',
+  http: { method: 'POST', path: '/api/v1/workers/{worker_id}/runs/claim', status: 200 },
+  transaction: 'none', // as the frame
+  capability: workerToken,
+  audit: unaudited('the run’s own history says who claimed it'),
+  input: {
+    path: WorkerPath,
+    /** Read and not heeded: the token decides. */
+    body: z.object({ agent_id: z.string() }).meta({ id: 'PollNextRunRequest' }),
+  },
+  output: z.object({ job: RunJob.nullable().optional() }).meta({ id: 'ClaimRunResponse' }),
+  faults: [WorkerNotRegistered],
+});

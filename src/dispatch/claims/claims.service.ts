@@ -10,7 +10,7 @@ import { RunMoves, type Claimant, type ClaimResult, type End, type Job } from '.
 import { SecretSupplies, type Secrets, type SuppliedRun, type Supply } from '../../vault/index.ts';
 import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
-import { WorkerNotRegistered, type claimRun } from './claims.contract.ts';
+import { WorkerNotRegistered, type claimRun, type pollRun } from './claims.contract.ts';
 import { IdleMarks } from './idle.policy.ts';
 import { unreadableJob, unreadableSecrets } from './job.policy.ts';
 
@@ -36,6 +36,16 @@ interface Asking {
   readonly holds: readonly string[];
   readonly slots: number;
   readonly agentKey: string;
+  readonly textsOnly: boolean;
+}
+
+/** How a worker asks. `textsOnly`: its client takes no values with parts. */
+type Question = In<typeof claimRun> & { readonly textsOnly?: boolean };
+
+/** A run that was claimed, and what goes out with it. */
+interface Ready {
+  readonly job: Job;
+  readonly secrets: Secrets;
 }
 
 /** A run that was claimed, and what goes out with it, still sealed. */
@@ -76,29 +86,46 @@ export class Claims {
     bus.onGap(() => this.idle.clearAll());
   }
 
-  async claim(ctx: OpContext, { worker_id: workerId, holds = [], draining }: In<typeof claimRun>): Promise<Assignment> {
+  async claim(ctx: OpContext, asked: In<typeof claimRun>): Promise<Assignment> {
+    const ready = await this.answer(ctx, asked);
+    return ready ? { job: toJob(ready) } : NOTHING;
+  }
+
+  /**
+   * A worker of SDK 0.1, which takes one run after the other: what it has claimed it has done with when it asks again, one way
+   * or another. The version that it may name is its agent's own, so it says nothing about what its client takes.
+   */
+  async poll(ctx: OpContext, { worker_id }: In<typeof pollRun>): Promise<Out<typeof pollRun>> {
+    const ready = await this.answer(ctx, { worker_id, textsOnly: true });
+    return { job: ready ? toPolledJob(ready) : null };
+  }
+
+  private async answer(
+    ctx: OpContext,
+    { worker_id: workerId, holds = [], draining, textsOnly = false }: Question,
+  ): Promise<Ready | undefined> {
     const { accountId, id: agentId } = ctx.actor;
     this.presence.heard(ctx.actor, workerId, 'claim');
     const agentKey = accountKey(accountId, agentId);
     const workerKey = accountKey(accountId, workerId);
     if (draining) await this.fleet.announceDraining(ctx.actor, workerId); // its claim then settles what it has lost, and gets nothing
-    if (this.replica.isDraining) return NOTHING;
-    if (this.free.has(workerKey) && (await this.isKnownIdle(agentKey))) return NOTHING;
+    if (this.replica.isDraining) return undefined;
+    if (this.free.has(workerKey) && (await this.isKnownIdle(agentKey))) return undefined;
     const slots = this.presence.slotsOf(accountId, workerId);
-    if (holds.length >= slots) return NOTHING;
-    if (slots === 1 && this.asking.has(workerKey)) return NOTHING; // its first question is being answered
+    if (holds.length >= slots) return undefined;
+    if (slots === 1 && this.asking.has(workerKey)) return undefined; // its first question is being answered
     this.asking.add(workerKey);
-    const claimant = { workerId, holds, slots, agentKey };
+    const claimant = { workerId, holds, slots, agentKey, textsOnly };
     const asked = this.takeReadable(ctx, claimant).finally(() => this.asking.delete(workerKey));
     this.noteLook(agentKey, asked);
     const taken = await asked;
     this.remember(workerKey, taken === undefined && holds.length === 0);
     if (!taken) {
       this.channels.noteFree(accountId, workerId);
-      return NOTHING;
+      return undefined;
     }
     if (holds.length + 1 >= slots) this.channels.noteBusy(accountId, workerId);
-    return { job: toJob(taken.job, taken.secrets) };
+    return taken;
   }
 
   /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
@@ -128,10 +155,7 @@ export class Claims {
   }
 
   /** A job that would end the worker’s process ends here instead, as does one whose secrets may not go out; the next one is taken. */
-  private async takeReadable(
-    ctx: OpContext,
-    claimant: Asking,
-  ): Promise<{ readonly job: Job; readonly secrets: Secrets } | undefined> {
+  private async takeReadable(ctx: OpContext, claimant: Asking): Promise<Ready | undefined> {
     const { accountId } = ctx.actor;
     for (let refused = 0; refused < REFUSALS; refused += 1) {
       const taken = await this.take(ctx, claimant);
@@ -146,10 +170,10 @@ export class Claims {
 
   private makeReady(
     accountId: string,
-    { workerId }: Asking,
+    { workerId, textsOnly }: Asking,
     { job, supply }: Taken,
-  ): { readonly job: Job; readonly secrets: Secrets } | { readonly end: End } {
-    const opened = this.supplies.open(accountId, suppliedRun(job, workerId), supply);
+  ): Ready | { readonly end: End } {
+    const opened = this.supplies.open(accountId, suppliedRun(job, workerId), supply, { textsOnly });
     if ('refusal' in opened) {
       const { reason, detail } = opened.refusal;
       return { end: { code: 'end.credential_disabled', error: `credential_disabled: ${reason}`, detail } };
@@ -203,7 +227,12 @@ function suppliedRun({ id: runId, agent_id: agentId, attempt }: Job, workerId: s
   return { runId, agentId, attempt, workerId };
 }
 
-function toJob(job: Job, secrets: Secrets): NonNullable<Assignment['job']> {
+function toPolledJob({ job, secrets }: Ready): NonNullable<Out<typeof pollRun>['job']> {
+  const { id: run_id, agent_id, event_id, input, prior_snapshot: snapshot } = job;
+  return { run_id, agent_id, event_id, input, secrets, snapshot };
+}
+
+function toJob({ job, secrets }: Ready): NonNullable<Assignment['job']> {
   const { id, agent_id, input, event_id, attempt, thread_id, parent_run_id, request_id, traceparent, config } = job;
   const deadline = wireTime(job.deadline);
   const origin = { kind: job.origin_kind, id: job.origin_id };

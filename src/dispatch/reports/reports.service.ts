@@ -82,7 +82,8 @@ export class Reports {
     return isHeldBy(run, holder) ? accepted(holder, run.status) : declined(run);
   }
 
-  async complete(ctx: OpContext, given: In<typeof completeRun>): Promise<RunState> {
+  /** By `reportId` a report is known when it comes again. */
+  async complete(ctx: OpContext, given: In<typeof completeRun>, reportId = frameIdOf(ctx)): Promise<RunState> {
     const holder = this.holder(ctx, given);
     const { report, masked } = await this.masked(ctx, holder, given);
     const { output, usage, diagnostics, snapshot } = report;
@@ -92,13 +93,13 @@ export class Reports {
       diagnostics: jsonOrNull(objectIn(diagnostics)),
       snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
     };
-    const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: frameIdOf(ctx) });
-    const state = isDone ? this.ended(ctx, holder, 'succeeded') : await this.late(ctx, holder, report);
+    const isDone = await this.moves.succeed(ctx, holder, { ...texts, frameId: reportId });
+    const state = isDone ? this.ended(ctx, holder, 'succeeded') : await this.late(ctx, holder, report, reportId);
     await countMasked(ctx, holder.runId, masked);
     return state;
   }
 
-  async fail(ctx: OpContext, given: In<typeof failRun>): Promise<RunState> {
+  async fail(ctx: OpContext, given: In<typeof failRun>, reportId = frameIdOf(ctx)): Promise<RunState> {
     const holder = this.holder(ctx, given);
     const { report, masked } = await this.masked(ctx, holder, given);
     const { error, diagnostics, snapshot } = report;
@@ -106,9 +107,9 @@ export class Reports {
       error,
       diagnostics: jsonOrNull(objectIn(diagnostics)),
       snapshot: sessionIn(snapshot, this.config.jsonDepthLimit),
-      frameId: frameIdOf(ctx),
+      frameId: reportId,
     });
-    const state = status ? this.ended(ctx, holder, status) : await this.late(ctx, holder, report);
+    const state = status ? this.ended(ctx, holder, status) : await this.late(ctx, holder, report, reportId);
     await countMasked(ctx, holder.runId, masked);
     return state;
   }
@@ -139,26 +140,26 @@ export class Reports {
   }
 
   /** The guarded statement moved nothing: says why, and keeps what was reported. */
-  private async late(ctx: OpContext, holder: Holder, report: Report): Promise<RunState> {
+  private async late(ctx: OpContext, holder: Holder, report: Report, reportId: string): Promise<RunState> {
     const run = await this.ownRun(ctx, holder);
     const { workerId } = holder;
-    const frameId = frameIdOf(ctx);
-    if (run.retried_frames.includes(frameId)) return accepted(holder, 'queued'); // as it was answered then
+    if (run.retried_frames.includes(reportId)) return accepted(holder, 'queued'); // as it was answered then
     const isOwn = isTerminal(run.status) && isHeldBy(run, holder);
-    if (isOwn && run.status !== 'cancelled' && run.terminal_frame_id === frameId) return accepted(holder, run.status);
+    if (isOwn && run.status !== 'cancelled' && run.terminal_frame_id === reportId) return accepted(holder, run.status);
     await acknowledgeCancel(ctx, run.id, workerId);
     const { worker_id: _, ...content } = report;
     const facts = await factsOfHolder(ctx, holder);
     const { why, attempt } = (facts && whyLate(facts, workerId, holder.attempt)) ?? STALE; // it may hold the run again by now
     await keepLateReport(ctx, {
-      id: derivedId('late', `${workerId}\n${frameId}`), // a repeat is kept once
+      id: derivedId('late', `${workerId}\n${reportId}`), // a repeat is kept once
       runId: run.id,
       attempt,
       workerId,
       why,
       content: JSON.stringify(content),
     });
-    if (isOwn && run.status === 'succeeded' && 'output' in report) return accepted(holder, run.status); // its success stands
+    const isFrame = ctx.frame !== undefined;
+    if (isFrame && isOwn && run.status === 'succeeded' && 'output' in report) return accepted(holder, run.status); // its success stands
     const isCancelled = run.cancel_requested_at !== null && isHeldBy(run, holder); // the worker’s answer to our own cancel is no fault of its
     if (!isCancelled)
       ctx.record({

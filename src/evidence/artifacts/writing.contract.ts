@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
-import { AttemptNumber, RunId, RunNotFound } from '../../runs/index.ts';
+import { AttemptNumber, RunId, RunNotFound, RunStaleAttempt, RunTerminal } from '../../runs/index.ts';
 import { WorkerPath } from '../../workers/index.ts';
-import { RunStaleAttempt, RunTerminal } from '../events/events.faults.ts';
 import { ArtifactDetail, ArtifactId } from './artifacts.contract.ts';
 import { ArtifactNotFound, ArtifactNotWritable, ArtifactTooLarge } from './artifacts.faults.ts';
 

@@ -5,10 +5,17 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { alteredUnder } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { RunNotFound, countMasked, factsOfHolder, whyLate, type Lateness } from '../../runs/index.ts';
+import {
+  RunNotFound,
+  RunStaleAttempt,
+  RunTerminal,
+  countMasked,
+  factsOfHolder,
+  whyLate,
+  type Lateness,
+} from '../../runs/index.ts';
 import { Masks, type Masking } from '../../vault/index.ts';
 import { Presence } from '../../workers/index.ts';
-import { RunStaleAttempt, RunTerminal } from '../events/events.faults.ts';
 import { ArtifactNotFound, ArtifactNotWritable, ArtifactTooLarge } from './artifacts.faults.ts';
 import { findArtifact, type ArtifactRow } from './artifacts.store.ts';
 import { toArtifactSummary } from './view.policy.ts';

@@ -2,9 +2,16 @@ import { z } from 'zod';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
-import { AttemptNumber, RunId, RunMessageResponse, RunNotFound } from '../../runs/index.ts';
+import {
+  AttemptNumber,
+  RunId,
+  RunMessageResponse,
+  RunNotFound,
+  RunStaleAttempt,
+  RunTerminal,
+} from '../../runs/index.ts';
 import { WorkerPath } from '../../workers/index.ts';
-import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
+import { TooManyEvents } from './events.faults.ts';
 
 const RunPath = z.object({ run_id: RunId });
 const OWN_RECORD = unaudited('evidence is itself the record');

@@ -8,7 +8,17 @@ import { invalid, invariant } from '../../platform/faults/faults.ts';
 import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { alteredByItem, alteredUnder, type JsonObject } from '../../platform/json/json.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { RunNotFound, countMasked, factsOfHolder, toMessage, type Lateness, whyLate } from '../../runs/index.ts';
+import { Patience } from '../../platform/operation/patience.ts';
+import {
+  RunNotFound,
+  RunStaleAttempt,
+  RunTerminal,
+  countMasked,
+  factsOfHolder,
+  toMessage,
+  type Lateness,
+  whyLate,
+} from '../../runs/index.ts';
 import { Presence } from '../../workers/index.ts';
 import { Masks, type Matcher } from '../../vault/index.ts';
 import { RunTails, type View } from '../tails/tails.service.ts';
@@ -26,15 +36,16 @@ import {
 } from './batch.policy.ts';
 import { countKinds } from './counts.policy.ts';
 import type { addMessage, ingestEvents, takeEvents } from './events.contract.ts';
-import { RunStaleAttempt, RunTerminal, TooManyEvents } from './events.faults.ts';
+import { TooManyEvents } from './events.faults.ts';
 import { keepLateEvents } from './late.store.ts';
 import { eventByIdentity } from './log.store.ts';
 import { BatchMask, type WaitingEvent } from './masked.policy.ts';
 import { Merging } from './merging.service.ts';
-import { Patience } from './patience.service.ts';
 import { tallyOf } from './tally.policy.ts';
 import { keepTally } from './tally.store.ts';
 
+/** A worker waits 30 s for its answer (worker-protocol.md §5). */
+const HELD_MS = 20_000;
 const MOST_EVENTS = 1_000;
 /** Between two looks the run may have changed hands; more often than this in a row it does not. */
 const LOOKS = 3;
@@ -123,17 +134,14 @@ export class EventIntake {
     };
     const batch = this.read(ctx, events);
     let isUncertain = false;
-    await this.patience.throughOutage(
-      () => batch.events.reduce((sum, { event }) => sum + JSON.stringify(event).length, 0),
-      async () => {
-        try {
-          await this.keep(ctx, sender, batch, { isUncertain });
-        } catch (error) {
-          isUncertain ||= error instanceof OutcomeUnknown;
-          throw error;
-        }
-      },
-    );
+    await this.patience.throughOutage({ heldMs: HELD_MS, sizeOf: () => lengthOf(batch) }, async () => {
+      try {
+        await this.keep(ctx, sender, batch, { isUncertain });
+      } catch (error) {
+        isUncertain ||= error instanceof OutcomeUnknown;
+        throw error;
+      }
+    });
   }
 
   async ingest(
@@ -342,6 +350,10 @@ export class EventIntake {
     if (!identity) return newId('late', this.clock.nowMs());
     return derivedId('late', Buffer.concat([identity, Buffer.from(workerId)]));
   }
+}
+
+function lengthOf({ events }: GivenBatch): number {
+  return events.reduce((sum, { event }) => sum + JSON.stringify(event).length, 0);
 }
 
 function sizeOf(events: readonly ReadyEvent[]): number {

@@ -19,3 +19,10 @@ export const ListTooSlow = fault(
 );
 /** Nothing is answered instead of what is not there (D-46): an empty answer would look like one. */
 export const ContentWithheld = fault('content.withheld', 'conflict', 'Not available: the account keeps no content');
+/** Whoever has an answer of its own and comes too late is told so; what it said is kept. */
+export const RunTerminal = fault('run.terminal', 'conflict', 'The run has ended: this was kept as late evidence');
+export const RunStaleAttempt = fault(
+  'run.stale_attempt',
+  'conflict',
+  'Another worker or attempt holds the run: this was kept as late evidence',
+);

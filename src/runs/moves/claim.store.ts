@@ -50,7 +50,7 @@ export interface ClaimResult {
  * leaves it to the others for a while.
  */
 const MAY_TAKE = `
-       (SELECT queue_state <> 'paused' AND mode IN ('normal', 'lame_duck') FROM asking)
+       (SELECT is_registered AND queue_state <> 'paused' AND mode IN ('normal', 'lame_duck') FROM asking)
    AND (run.not_before IS NULL OR run.not_before <= now())
    AND (run.first_claimed_at IS NULL OR run.first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6::float8) FROM asking)) > now())
    AND (run.require_version IS NULL OR run.require_version = (SELECT version FROM asking))

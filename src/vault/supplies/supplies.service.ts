@@ -58,8 +58,16 @@ export class SecretSupplies {
     return rows;
   }
 
-  /** The secrets of a job, its run token among them; after the transaction, because opening takes a while. */
-  open(accountId: string, run: SuppliedRun, supply: Supply): { secrets: Secrets } | { refusal: SupplyRefusal } {
+  /**
+   * The secrets of a job, its run token among them; after the transaction, because opening takes a while. `textsOnly` is for
+   * clients of which no version is known.
+   */
+  open(
+    accountId: string,
+    run: SuppliedRun,
+    supply: Supply,
+    { textsOnly = false } = {},
+  ): { secrets: Secrets } | { refusal: SupplyRefusal } {
     const disabled = supply.find(isDisabled);
     if (disabled) return { refusal: refusal(disabled, 'disabled') };
     const values = supply.map((row) => ({ row, value: this.openRow(accountId, row) }));
@@ -67,7 +75,7 @@ export class SecretSupplies {
     const unopened = values.find(({ value }) => value === undefined);
     if (unopened) return { refusal: refusal(unopened.row, 'unopenable') };
     const token = this.tokens.issue({ accountId, ...run });
-    return { secrets: { ...secretsOf(opened, takesMaps(versionIn(supply))), [RUN_TOKEN_NAME]: token } };
+    return { secrets: { ...secretsOf(opened, !textsOnly && takesMaps(versionIn(supply))), [RUN_TOKEN_NAME]: token } };
   }
 
   /**

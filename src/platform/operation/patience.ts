@@ -1,15 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Clock } from '../../platform/clock/clock.ts';
-import { isOutage } from '../../platform/db/database-errors.ts';
-import { OutcomeUnknown } from '../../platform/db/transaction.ts';
-import { Replica } from '../../platform/replica/replica.ts';
+import { Clock } from '../clock/clock.ts';
+import { isConflict, isOutage } from '../db/database-errors.ts';
+import { OutcomeUnknown } from '../db/transaction.ts';
+import { Replica } from '../replica/replica.ts';
 
-/** A worker waits 30 s for its answer (worker-protocol.md §5). */
-const HELD_MS = 20_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
-/** What all waiting batches together may take. Beyond it a batch is refused at once: the memory is needed for others. */
+/** What all that waits may take together. Beyond it work is refused at once: the memory is needed for others. */
 const HELD_UNITS = 64 * 1024 * 1024;
+
+/** How long it may be waited, and how much memory what waits takes: characters, asked for only once it has to wait. */
+export interface Waiting {
+  readonly heldMs: number;
+  readonly sizeOf: () => number;
+}
 
 /** Does work that may be done twice again and again while the database is away, for as long as the caller waits. */
 @Injectable()
@@ -22,7 +26,7 @@ export class Patience {
   ) {}
 
   /** @throws what `work` threw last, when the time is over, the replica leaves or too much waits already. */
-  async throughOutage<Result>(sizeOf: () => number, work: () => Promise<Result>): Promise<Result> {
+  async throughOutage<Result>({ heldMs, sizeOf }: Waiting, work: () => Promise<Result>): Promise<Result> {
     let size: number;
     try {
       return await work();
@@ -33,14 +37,14 @@ export class Patience {
     }
     this.held += size;
     try {
-      return await this.again(work);
+      return await this.again(heldMs, work);
     } finally {
       this.held -= size;
     }
   }
 
-  private async again<Result>(work: () => Promise<Result>): Promise<Result> {
-    const until = this.clock.monotonicMs() + HELD_MS;
+  private async again<Result>(heldMs: number, work: () => Promise<Result>): Promise<Result> {
+    const until = this.clock.monotonicMs() + heldMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       await this.clock.sleep(pause, this.replica.draining);
       try {
@@ -53,5 +57,5 @@ export class Patience {
 }
 
 function mayPass(error: unknown): boolean {
-  return isOutage(error) || error instanceof OutcomeUnknown;
+  return isOutage(error) || isConflict(error) || error instanceof OutcomeUnknown;
 }
