@@ -8,12 +8,33 @@ import { AgentQueues } from './queue/queue.service.ts';
 import { InputChecks } from './registry/input-checks.service.ts';
 import { RegistryController } from './registry/registry.controller.ts';
 import { AgentRegistry } from './registry/registry.service.ts';
+import { SkillsController } from './skills/skills.controller.ts';
+import { AgentSkills } from './skills/skills.service.ts';
+import { VersionsController } from './versions/versions.controller.ts';
+import { AgentVersions } from './versions/versions.service.ts';
 import { WorkerConfigController } from './worker-config/worker-config.controller.ts';
 import { WorkerConfigs } from './worker-config/worker-config.service.ts';
 
 @Module({
-  controllers: [RegistryController, LifecycleController, PolicyController, QueueController, WorkerConfigController],
-  providers: [AgentRegistry, InputChecks, AgentLifecycle, AgentPolicies, AgentQueues, WorkerConfigs],
-  exports: [AgentRegistry, WorkerConfigs],
+  controllers: [
+    RegistryController,
+    LifecycleController,
+    VersionsController,
+    SkillsController,
+    PolicyController,
+    QueueController,
+    WorkerConfigController,
+  ],
+  providers: [
+    AgentRegistry,
+    InputChecks,
+    AgentLifecycle,
+    AgentVersions,
+    AgentSkills,
+    AgentPolicies,
+    AgentQueues,
+    WorkerConfigs,
+  ],
+  exports: [AgentRegistry, AgentSkills, WorkerConfigs],
 })
 export class AgentsModule {}

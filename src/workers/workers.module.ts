@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { AgentsModule, UnwrittenPresence } from '../agents/index.ts';
+import { AgentsModule, PresenceRule, UnwrittenPresence } from '../agents/index.ts';
 import { GatewayModule } from '../gateway/index.ts';
 import { IdentityModule } from '../identity/index.ts';
 import { ClientManners } from '../platform/operation/ports.ts';
@@ -48,6 +48,7 @@ import { Supplies } from './supplies/supplies.service.ts';
     { provide: ClientManners, useExisting: Manners },
     Presence,
     { provide: UnwrittenPresence, useExisting: Presence },
+    { provide: PresenceRule, useExisting: Presence },
     WorkerRegistration,
     Fleet,
     FleetSweep,
@@ -65,6 +66,6 @@ import { Supplies } from './supplies/supplies.service.ts';
     WorkerConfigSweep,
     Supplies,
   ],
-  exports: [ClientManners, Presence, UnwrittenPresence, Channels, Fleet],
+  exports: [ClientManners, Presence, UnwrittenPresence, PresenceRule, Channels, Fleet],
 })
 export class WorkersModule {}

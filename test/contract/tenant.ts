@@ -100,6 +100,13 @@ export class Tenant {
     return { handle: this.remember(handle), id: this.remember(id), token, workerId };
   }
 
+  /** A skill that the agent's worker has brought along. */
+  async skill(agent: Agent): Promise<string> {
+    const skill = { skill_id: this.remember(`sk-${newToken()}`), name: 'looking', content: 'Look.', md5: newToken() };
+    await this.frame(agent, 'register', { ...manifestOf(agent.handle), skills: [skill], skills_hash: skill.md5 });
+    return skill.skill_id;
+  }
+
   async run(agent: Agent, input: unknown = { prompt: 'walk the operations' }): Promise<string> {
     const { run_id: runId } = await this.ask('POST', '/api/v1/runs', { agent_id: agent.handle, input });
     return this.remember(runId);

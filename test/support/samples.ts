@@ -1,6 +1,8 @@
 import { getPolicy, putPolicy } from '../../src/agents/policy/policy.contract.ts';
 import { drainQueue, getQueue, pauseQueue, resumeQueue } from '../../src/agents/queue/queue.contract.ts';
 import { getAgent, listAgents } from '../../src/agents/registry/registry.contract.ts';
+import { getSkill, listSkills } from '../../src/agents/skills/skills.contract.ts';
+import { getGeneration, listGenerations } from '../../src/agents/versions/versions.contract.ts';
 import { listAudit } from '../../src/audit/queries/queries.contract.ts';
 import { claimRun } from '../../src/dispatch/claims/claims.contract.ts';
 import { explainRun } from '../../src/dispatch/explain/explain.contract.ts';
@@ -87,6 +89,14 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(getAgent, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
 
   ...agentSamples,
+  sample(listGenerations, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id }, query: { limit: 5 } })),
+  sample(getGeneration, async (tenant) => ({
+    path: { agent_id: (await tenant.agent()).id, generation: 1 },
+    query: { compare: 1 },
+  })),
+  sample(listSkills, async (tenant) => ({ query: { agent_id: (await tenant.agent()).handle } })),
+  sample(getSkill, async (tenant) => ({ path: { skill_id: await tenant.skill(await tenant.agent()) } })),
+
   sample(getPolicy, async (tenant) => ({ path: { agent_id: (await tenant.agent()).id } })),
   sample(putPolicy, async (tenant) => ({
     path: { agent_id: (await tenant.agent()).id },

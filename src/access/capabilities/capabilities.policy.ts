@@ -18,6 +18,7 @@ export const CAPABILITIES = {
     sensitivity: 'high',
   },
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },
+  'skill.read': { area: 'agents', allows: 'See which skills agents have, and their contents', sensitivity: 'low' },
   'approval.read': {
     area: 'gateway',
     allows: 'See what agents ask somebody to allow, and what became of it',

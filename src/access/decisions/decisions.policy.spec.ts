@@ -13,6 +13,7 @@ describe('the scopes of a key', () => {
   it('are words that callers can write down', () => {
     expect([...new Set(KNOWN_CAPABILITIES.map(scopeWordOf))]).toEqual([
       'agents',
+      'skills',
       'approvals',
       'runs',
       'accounts',
@@ -30,6 +31,7 @@ describe('the scopes of a key', () => {
     { scopes: ['runs:write'], left: ['run.read', 'run.cancel'] },
     { scopes: ['agents:read'], left: ['agent.read'] },
     { scopes: ['agents:write', 'runs:read'], left: ['agent.read', 'agent.update', 'agent.invoke', 'run.read'] },
+    { scopes: ['skills:read'], left: ['skill.read'] },
     { scopes: ['accounts:read'], left: ['account.read'] },
     { scopes: ['accounts:write'], left: ['account.read', 'account.update'] },
     { scopes: ['api_keys:read'], left: ['api_key.read'] },

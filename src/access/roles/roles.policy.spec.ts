@@ -9,6 +9,7 @@ const TABLE: Readonly<Record<string, string>> = {
   'agent.read': 'x x x x x -',
   'agent.update': 'x x x - - -',
   'agent.invoke': 'x - x x - -',
+  'skill.read': 'x x x - x -',
   'approval.read': 'x x - - x -',
   'approval.decide': 'x x - - - -',
   'run.read': 'x x x x x x',

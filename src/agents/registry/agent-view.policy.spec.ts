@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { agentStatus, agentView } from './agent-view.policy.ts';
-import type { InstanceRow, ListedAgent } from './registry.store.ts';
+import { agentStatus, agentView, type Instance } from './agent-view.policy.ts';
+import type { ListedAgent } from './registry.store.ts';
 
 const SEEN = new Date('2026-03-01T12:00:00.000Z');
 
@@ -36,7 +36,7 @@ const AGENT: ListedAgent = {
   },
 };
 
-function instance(id: string, row: Partial<InstanceRow>): InstanceRow {
+function instance(id: string, row: Partial<Instance>): Instance {
   return {
     ...{
       id,
@@ -53,8 +53,11 @@ function instance(id: string, row: Partial<InstanceRow>): InstanceRow {
       pod_name: null,
       last_seen_at: SEEN,
       is_online: true,
+      offline_at: new Date(SEEN.getTime() + 90_000),
       channel_seen_at: null,
     },
+    ...{ channel_opened_at: null, channel_closed_at: null, channel_closed_by: null, unacked_since: null },
+    ...{ silent_limit_seconds: null, hearing_since: SEEN, now: SEEN },
     ...{ is_busy: false, run_id: null, run_status: null, run_started_at: null },
     ...row,
   };
@@ -83,7 +86,13 @@ describe('an agent as the contract has it', () => {
 
   it('K-6: says when it was last heard, by its newest worker, and when that is too long ago', () => {
     const later = new Date(SEEN.getTime() + 5_000);
-    expect(agentView(AGENT, [instance('a', {}), instance('b', { last_seen_at: later })], 90)).toMatchObject({
+    expect(
+      agentView(
+        AGENT,
+        [instance('a', {}), instance('b', { last_seen_at: later, offline_at: new Date(later.getTime() + 90_000) })],
+        90,
+      ),
+    ).toMatchObject({
       worker_id: 'b',
       last_heartbeat_at: '2026-03-01T12:00:05.000Z',
       presence: {

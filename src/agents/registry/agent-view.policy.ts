@@ -8,17 +8,23 @@ import type { InstanceRow, ListedAgent } from './registry.store.ts';
 type AgentView = z.input<typeof AgentInstanceResponse>;
 type InstanceView = AgentView['instances'][number];
 
+/** A worker, and whether it is there by the one rule that says so. */
+export interface Instance extends InstanceRow {
+  readonly is_online: boolean;
+  readonly offline_at: Date;
+}
+
 /** What has a manifest has shown a sign of life. Nobody flips a flag: who is silent for a window is offline. */
 export function agentStatus(generation: number, isAnyOnline: boolean): AgentView['status'] {
   if (isAnyOnline) return 'online';
   return generation === 0 ? 'draft' : 'offline';
 }
 
-/** An agent as the contract has it. Which worker is online was decided by the database's clock. */
-export function agentView(agent: ListedAgent, instances: readonly InstanceRow[], windowSeconds: number): AgentView {
+/** An agent as the contract has it. */
+export function agentView(agent: ListedAgent, instances: readonly Instance[], windowSeconds: number): AgentView {
   const online = instances.filter((instance) => instance.is_online);
   const busy = online.filter((instance) => instance.is_busy).length;
-  const newest = instances.reduce<InstanceRow | undefined>(laterSeen, undefined);
+  const newest = instances.reduce<Instance | undefined>(laterSeen, undefined);
   const { runs_active, runs_queued, latest_run_status } = agent;
   return {
     ...described(agent),
@@ -38,7 +44,7 @@ export function agentView(agent: ListedAgent, instances: readonly InstanceRow[],
     latest_success_at: timeOrNull(agent.latest_success_at),
     policy_version: agent.policy_version,
     queue: queueOf(agent),
-    presence: presenceOf(newest?.last_seen_at, windowSeconds),
+    presence: presenceOf(newest, windowSeconds),
   };
 }
 
@@ -75,7 +81,7 @@ function queueOf(agent: ListedAgent): AgentView['queue'] {
   return queueView({ state, since, changed_by, reason }, { queued, active, oldest_queued_at });
 }
 
-function instanceView(row: InstanceRow): InstanceView {
+function instanceView(row: Instance): InstanceView {
   const { generation, version, source_commit, source_dirty, sdk_version, cluster_name, namespace, pod_name } = row;
   return {
     worker_id: row.id,
@@ -92,12 +98,15 @@ function instanceView(row: InstanceRow): InstanceView {
   };
 }
 
-function presenceOf(lastSeenAt: Date | undefined, windowSeconds: number): AgentView['presence'] {
-  const offlineAt = lastSeenAt && new Date(lastSeenAt.getTime() + windowSeconds * 1_000);
-  return { last_seen_at: timeOrNull(lastSeenAt), window_seconds: windowSeconds, offline_at: timeOrNull(offlineAt) };
+function presenceOf(newest: Instance | undefined, windowSeconds: number): AgentView['presence'] {
+  return {
+    last_seen_at: timeOrNull(newest?.last_seen_at),
+    window_seconds: windowSeconds,
+    offline_at: timeOrNull(newest?.offline_at),
+  };
 }
 
-function laterSeen(a: InstanceRow | undefined, b: InstanceRow): InstanceRow {
+function laterSeen(a: Instance | undefined, b: Instance): Instance {
   return a && a.last_seen_at > b.last_seen_at ? a : b;
 }
 

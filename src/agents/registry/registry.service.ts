@@ -4,7 +4,9 @@ import { invariant } from '../../platform/faults/faults.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { InputProblem } from '../../platform/json/problems.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
-import { agentView } from './agent-view.policy.ts';
+import { followSkills } from '../skills/skills.store.ts';
+import { takeGeneration } from '../versions/versions.store.ts';
+import { agentView, type Instance } from './agent-view.policy.ts';
 import { InputChecks } from './input-checks.service.ts';
 import { fingerprintOf, manifestHash, readManifest, type ManifestFacts } from './manifest.policy.ts';
 import type { getAgent, listAgents } from './registry.contract.ts';
@@ -19,7 +21,6 @@ import {
   lockAgentRow,
   recallManifest,
   showAgentRow,
-  takeGeneration,
   type AgentRow,
   type ListedAgent,
 } from './registry.store.ts';
@@ -30,12 +31,32 @@ export abstract class UnwrittenPresence {
   abstract flush(): Promise<void>;
 }
 
+/** What decides whether a worker is there. Its times are the database's. */
+export interface PresenceSigns {
+  readonly now: Date;
+  readonly hearing_since: Date;
+  readonly last_seen_at: Date;
+  readonly channel_opened_at: Date | null;
+  readonly channel_closed_at: Date | null;
+  readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
+  readonly unacked_since: Date | null;
+  readonly silent_limit_seconds: number | null;
+}
+
+/** The one rule by which workers are there or not. Provided by workers. */
+export abstract class PresenceRule {
+  /** When a worker is offline unless it is heard before: its window is over, or it is lost. */
+  abstract offlineAt(signs: PresenceSigns, isRunning: boolean): Date;
+}
+
 /** What a worker says about its agent. */
 export interface Registration {
   readonly manifest: JsonObject;
   /** Undefined: unchanged. */
   readonly skills: readonly unknown[] | undefined;
   readonly skillsHash: string;
+  /** Who says it. */
+  readonly workerId: string;
 }
 
 /** The same, read, and its schema tried. */
@@ -54,13 +75,6 @@ export interface Registered {
 
 type AgentView = Out<typeof listAgents>[number];
 
-async function withInstances(ctx: OpContext, agents: readonly ListedAgent[], window: number): Promise<AgentView[]> {
-  const ids = agents.map(({ id }) => id);
-  const instances = await listInstances(ctx, ctx.actor.accountId, ids, window);
-  const byAgent = Map.groupBy(instances, ({ agent_id }) => agent_id);
-  return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
-}
-
 /** What can run: agents, as their workers describe them. */
 @Injectable()
 export class AgentRegistry {
@@ -68,29 +82,37 @@ export class AgentRegistry {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(InputChecks) private readonly checks: InputChecks,
     @Inject(UnwrittenPresence) private readonly unwritten: UnwrittenPresence,
+    @Inject(PresenceRule) private readonly presence: PresenceRule,
   ) {}
 
   async list(ctx: OpContext, { include_archived }: In<typeof listAgents>): Promise<Out<typeof listAgents>> {
     const { accountId } = ctx.actor;
     await this.unwritten.flush();
-    const agents = await listAgentRows(ctx, accountId, include_archived);
-    return withInstances(ctx, agents, this.config.presenceWindowSeconds);
+    return this.withInstances(ctx, await listAgentRows(ctx, accountId, include_archived));
   }
 
   /** Agents as lists show them, by id. What this replica has heard of workers and not written yet may be missing. */
   async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, AgentView>> {
     const agents = await agentRowsById(ctx, ctx.actor.accountId, ids);
-    const views = await withInstances(ctx, agents, this.config.presenceWindowSeconds);
+    const views = await this.withInstances(ctx, agents);
     return new Map(views.map((view) => [view.agent_id, view]));
   }
 
   async show(ctx: OpContext, { agent_id }: In<typeof getAgent>): Promise<Out<typeof getAgent>> {
-    const { accountId } = ctx.actor;
-    const { presenceWindowSeconds: window } = this.config;
     await this.unwritten.flush();
-    const agent = await showAgentRow(ctx, accountId, agent_id);
+    const agent = await showAgentRow(ctx, ctx.actor.accountId, agent_id);
     if (!agent) throw AgentNotFound();
-    return agentView(agent, await listInstances(ctx, accountId, [agent.id], window), window);
+    const [view] = await this.withInstances(ctx, [agent]);
+    invariant(view !== undefined, 'each agent has a view');
+    return view;
+  }
+
+  /** How many workers that are online run each generation of an agent. */
+  async liveWorkers(ctx: OpContext, agentId: string): Promise<ReadonlyMap<number | null, number>> {
+    await this.unwritten.flush();
+    const online = (await this.instances(ctx, [agentId])).filter(({ is_online }) => is_online);
+    const byGeneration = Map.groupBy(online, ({ generation }) => generation);
+    return new Map([...byGeneration].map(([generation, workers]) => [generation, workers.length]));
   }
 
   /**
@@ -147,12 +169,27 @@ export class AgentRegistry {
   async register(ctx: OpContext, registration: ReadRegistration): Promise<Registered> {
     const { kind, id: agentId, agentHandle } = ctx.actor;
     invariant(kind === 'agent' && agentHandle !== undefined, 'only a worker token registers');
-    const { facts, hash, schemaError, manifest, skills, skillsHash } = registration;
+    const { facts, hash, schemaError, manifest, skillsHash } = registration;
     const { generation: known, names_another: namesAnother } = await recallManifest(ctx, hash, facts.claimedName);
     if (namesAnother) throw WrongAgent({ message: `This token does not speak for ${facts.claimedName}` });
     if (known !== null) return { agentId, generation: known, changed: false };
     await followManifest(ctx, facts, hash, schemaError);
-    const generation = await takeGeneration(ctx, fingerprintOf(manifest, skillsHash), manifest, skills);
+    const generation = await takeGeneration(ctx, fingerprintOf(manifest, skillsHash), registration);
+    await followSkills(ctx, agentId, generation);
     return { agentId, generation, changed: true };
+  }
+  private async withInstances(ctx: OpContext, agents: readonly ListedAgent[]): Promise<AgentView[]> {
+    const ids = agents.map(({ id }) => id);
+    const byAgent = Map.groupBy(await this.instances(ctx, ids), ({ agent_id }) => agent_id);
+    const window = this.config.presenceWindowSeconds;
+    return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
+  }
+
+  private async instances(ctx: OpContext, agentIds: readonly string[]): Promise<Instance[]> {
+    const rows = await listInstances(ctx, ctx.actor.accountId, agentIds);
+    return rows.map((row) => {
+      const offlineAt = this.presence.offlineAt(row, row.run_started_at !== null);
+      return { ...row, offline_at: offlineAt, is_online: offlineAt > row.now };
+    });
   }
 }

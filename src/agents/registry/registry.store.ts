@@ -73,8 +73,16 @@ export interface InstanceRow {
   readonly namespace: string | null;
   readonly pod_name: string | null;
   readonly last_seen_at: Date;
-  readonly is_online: boolean;
   readonly channel_seen_at: Date | null;
+  readonly channel_opened_at: Date | null;
+  readonly channel_closed_at: Date | null;
+  readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
+  readonly unacked_since: Date | null;
+  /** The agent's; null: the installation's. */
+  readonly silent_limit_seconds: number | null;
+  /** Since when this deployment hears without a break. */
+  readonly hearing_since: Date;
+  readonly now: Date;
   /** Every slot is taken. */
   readonly is_busy: boolean;
   readonly run_id: string | null;
@@ -164,18 +172,20 @@ export async function showAgentRow({ sql }: Sql, accountId: string, ref: string)
 const INSTANCE_DAYS = 7;
 const INSTANCES = `
   SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
-         said.cluster_name, said.namespace, said.pod_name, w.last_seen_at,
-         w.last_seen_at > now() - make_interval(secs => $3) AS is_online,
+         said.cluster_name, said.namespace, said.pod_name, w.last_seen_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
+         w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
          greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at,
          coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,
          held.id AS run_id, held.status AS run_status, held.started_at AS run_started_at
     FROM worker_presence AS w
+   CROSS JOIN hearing
+    LEFT JOIN agent_policy AS policy ON policy.account_id = w.account_id AND policy.agent_id = w.agent_id
     LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(
       version text, source_commit text, source_dirty text, cluster_name text, namespace text, pod_name text) ON true
     LEFT JOIN LATERAL (
      SELECT r.id, r.status, r.started_at, (count(r.slot) OVER ())::int AS taken FROM run_facts AS r
       WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.agent_id = w.agent_id AND r.status IN ('claimed', 'running')
-      ORDER BY r.claimed_at, r.id LIMIT 1) AS held ON true
+      ORDER BY r.started_at IS NULL, r.claimed_at, r.id LIMIT 1) AS held ON true
    WHERE w.account_id = $1 AND w.agent_id = ANY ($2::text[]) AND w.registered_at IS NOT NULL
      AND w.last_seen_at > now() - make_interval(days => ${INSTANCE_DAYS})
    ORDER BY w.first_seen_at, w.id`;
@@ -185,9 +195,8 @@ export async function listInstances(
   { sql }: Sql,
   accountId: string,
   agentIds: readonly string[],
-  windowSeconds: number,
 ): Promise<InstanceRow[]> {
-  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES, [accountId, agentIds, windowSeconds]);
+  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES, [accountId, agentIds]);
 }
 
 const KNOWN = `
@@ -254,32 +263,4 @@ export async function followManifest(
     ],
     ...[writeJson(facts.capabilities), writeJson(facts.agentCard), writeJson(facts.triggers), hash],
   ]);
-}
-
-/** Left out, the skills are those of the version before. */
-const ADD_GENERATION = `
-  INSERT INTO agent_generation (account_id, agent_id, generation, fingerprint, manifest, skills)
-  SELECT $1, $2, coalesce(max(generation), 0) + 1, $3, $4::jsonb,
-         coalesce($5::jsonb, (array_agg(skills ORDER BY generation DESC))[1], '[]')
-    FROM agent_generation WHERE account_id = $1 AND agent_id = $2
-  ON CONFLICT (account_id, agent_id, fingerprint) DO NOTHING`;
-const TAKE_GENERATION = `
-  UPDATE agent AS a SET generation = g.generation FROM agent_generation AS g
-   WHERE a.account_id = $1 AND a.id = $2 AND g.account_id = $1 AND g.agent_id = $2 AND g.fingerprint = $3
-  RETURNING g.generation`;
-
-/** The version that a fingerprint is: a new one, or one that was there before. */
-export async function takeGeneration(
-  ctx: OpContext,
-  fingerprint: Buffer,
-  manifest: JsonObject,
-  skills: readonly unknown[] | undefined,
-): Promise<number> {
-  const key = [ctx.actor.accountId, ctx.actor.id, fingerprint];
-  const skillsText = skills === undefined ? null : writeJson(skills);
-  const [, [row]] = await Promise.all([
-    ctx.sql(ADD_GENERATION, [...key, writeJson(manifest), skillsText]),
-    ctx.sql<{ generation: number }>(TAKE_GENERATION, key),
-  ]);
-  return row?.generation ?? 0;
 }

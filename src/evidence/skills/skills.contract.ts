@@ -1,21 +1,7 @@
 import { z } from 'zod';
+import { SkillSummary } from '../../agents/index.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { ListTooSlow, RunId, RunNotFound } from '../../runs/index.ts';
-
-const Text = z.string().nullable();
-const source = { md5: z.string(), path: Text, updated_at: z.string(), version: Text };
-
-const SkillSourceAgent = z.object({ source_agent_id: z.string(), ...source }).meta({ id: 'SkillSourceAgent' });
-const SkillSummary = z
-  .object({
-    skill_id: z.string(),
-    name: z.string(),
-    description: z.string(),
-    tags: z.array(z.string()),
-    source_agents: z.array(SkillSourceAgent),
-    ...source,
-  })
-  .meta({ id: 'SkillSummary' });
 
 export const listSkills = operation({
   id: 'evidence.list_skills',

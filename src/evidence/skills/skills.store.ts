@@ -1,8 +1,7 @@
-import type { JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { RunPlace } from '../events/log.store.ts';
 
-type Sql = Pick<OpContext, 'actor' | 'sql'>;
+type Sql = Pick<OpContext, 'sql'>;
 
 /** A run that names more of them says nothing with the rest. */
 const MOST_SKILLS = 100;
@@ -14,21 +13,4 @@ const USED = `
 /** The skills of a run as its worker called them. */
 export async function usedSkills({ sql }: Sql, { accountId, runId, day }: RunPlace): Promise<string[]> {
   return (await sql<{ name: string }>(USED, [accountId, runId, day])).map(({ name }) => name);
-}
-
-export interface SkillRow {
-  readonly agent_id: string;
-  readonly created_at: Date;
-  readonly skill: JsonObject;
-}
-
-/** Of each agent what its newest generation has. */
-const MATCHING = `
-  SELECT agent_id, created_at, skill FROM agent_skills AS one
-   WHERE account_id = $1 AND (skill ->> 'name' = ANY ($2::text[]) OR skill ->> 'skill_id' = ANY ($2::text[]))
-     AND generation = (SELECT max(generation) FROM agent_skills AS other WHERE other.account_id = $1 AND other.agent_id = one.agent_id)
-   ORDER BY agent_id, skill ->> 'skill_id' LIMIT 1000`;
-
-export async function skillsNamed({ actor, sql }: Sql, names: readonly string[]): Promise<SkillRow[]> {
-  return names.length === 0 ? [] : sql<SkillRow>(MATCHING, [actor.accountId, names]);
 }

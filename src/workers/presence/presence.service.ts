@@ -1,11 +1,12 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import type { UnwrittenPresence } from '../../agents/index.ts';
+import type { PresenceRule, UnwrittenPresence } from '../../agents/index.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { Clock } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Log, describeError } from '../../platform/log/log.ts';
 import type { Actor } from '../../platform/operation/actor.ts';
+import { lossAheadOf, lossTermsIn, type LossRow } from '../fleet/loss.policy.ts';
 import { Manners } from './manners.service.ts';
 import { writeHeard, type Heard, type SignOfLife } from './presence.store.ts';
 
@@ -25,7 +26,7 @@ const SLOTS_REMEMBERED = 20_000;
  * A replica that dies takes two seconds of presence with it, which the workers' next words replace.
  */
 @Injectable()
-export class Presence implements UnwrittenPresence, OnApplicationBootstrap, OnApplicationShutdown {
+export class Presence implements UnwrittenPresence, PresenceRule, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Log('presence');
   private unwritten = new Map<string, Heard>();
   private readonly slots = new Map<string, number>();
@@ -72,6 +73,13 @@ export class Presence implements UnwrittenPresence, OnApplicationBootstrap, OnAp
     if (path === 'events') heard.eventsAt = at;
     if (roundTripMs !== undefined) heard.roundTripMs = roundTripMs;
     if (path === 'claim') for (const listener of this.claimed) listener(accountId, workerId);
+  }
+
+  offlineAt(signs: LossRow, isRunning: boolean): Date {
+    const terms = lossTermsIn(signs, this.config);
+    const lostAt = lossAheadOf(terms.signs, isRunning ? 'running' : 'idle', terms.limits).at;
+    const silentAt = new Date(signs.last_seen_at.getTime() + this.config.presenceWindowSeconds * 1_000);
+    return lostAt < silentAt ? lostAt : silentAt;
   }
 
   /** Calls `listener` when a worker asks this replica for work. */

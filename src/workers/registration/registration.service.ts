@@ -97,7 +97,10 @@ export class WorkerRegistration {
     if (broken.length > 0) throw InputInvalid({ problems: problemsOf(broken) });
     const limit = this.config.jsonDepthLimit;
     if (depthOf(manifest) > limit) throw invalid(['body', 'manifest'], `is nested deeper than ${limit} levels`);
-    return this.agents.read({ manifest, skills: skills ?? undefined, skillsHash: skills_hash ?? '' });
+    return this.agents.read({
+      ...{ workerId: worker_id, manifest, skills: skills ?? undefined },
+      skillsHash: skills_hash ?? '',
+    });
   }
 
   private async admit(ctx: OpContext, input: Registering, read: ReadRegistration): Promise<Out<typeof registerWorker>> {

@@ -62,6 +62,8 @@ describe('the migrations', () => {
     for (const file of fs.globSync('prisma/migrations/*/migration.sql').sort()) {
       for (const statement of statements(fs.readFileSync(file, 'utf8'))) {
         const [, granted] = /^GRANT SELECT ON (\w+) TO/.exec(statement) ?? [];
+        const [, dropped] = /^DROP VIEW (\w+)$/.exec(statement) ?? [];
+        if (dropped !== undefined) for (const gone of [dropped, `${dropped}, granted`]) newest.delete(gone);
         const [, made] = /^CREATE VIEW (\w+)/.exec(statement) ?? [];
         if (made !== undefined) newest.set(made, statement);
         else if (granted !== undefined && newest.has(granted)) newest.set(`${granted}, granted`, statement);
