@@ -15,6 +15,8 @@ import { CompletenessController } from './completeness/completeness.controller.t
 import { CompletenessAccount } from './completeness/completeness.service.ts';
 import { EventsController } from './events/events.controller.ts';
 import { RunEvents } from './events/events.service.ts';
+import { FlushController } from './events/flush.controller.ts';
+import { Flushes } from './events/flush.service.ts';
 import { EventIntake } from './events/intake.service.ts';
 import { Merging } from './events/merging.service.ts';
 import { LateController } from './late/late.controller.ts';
@@ -43,6 +45,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
   imports: [IdentityModule, VaultModule, AgentsModule, GatewayModule, RunsModule, WorkersModule],
   controllers: [
     EventsController,
+    FlushController,
     SpansController,
     ArtifactsController,
     WritingController,
@@ -58,6 +61,7 @@ import { TailsSweep } from './tails/tails.sweep.ts';
   ],
   providers: [
     EventIntake,
+    Flushes,
     Merging,
     RunEvents,
     Spans,

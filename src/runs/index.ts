@@ -15,6 +15,7 @@ export {
 } from './lifecycle/lifecycle.faults.ts';
 export {
   AttemptNumber,
+  CallersRunId,
   RunId,
   RunMessageResponse,
   RunStatusName,
@@ -37,6 +38,7 @@ export { readMoves } from './attempts/attempts.store.ts';
 export { childrenOf, runsByIds, withOthersBelow } from './threads/relatives.store.ts';
 export { toMessage } from './records/records.policy.ts';
 export type { Claimant, ClaimResult, Job } from './moves/claim.store.ts';
+export type { Begun } from './moves/begin.store.ts';
 export type { End, Holder } from './moves/moves.store.ts';
 export { forgetRuns } from './retention/retention.store.ts';
 export { countMasked } from './lifecycle/masked.store.ts';

@@ -5,6 +5,9 @@ import { exchange, newToken, requestOf, type Answer } from './exchange.ts';
 import { Stage, isForWorkers, isOpen, rightfulKey, samplesWhere, successOf } from './stage.ts';
 import type { Agent } from './tenant.ts';
 
+/** Its run is named by the caller, so another account’s is another run. */
+const OWN_NAMES = 'dispatch.start_direct';
+
 let stage: Stage;
 let otherAgent: Agent;
 let foreignAgent: Agent;
@@ -29,7 +32,7 @@ describe.each(samplesWhere((op) => !isOpen(op)))('K-64: %s', (_id, sampled) => {
     if (textOf(missing) !== textOf(sample)) {
       const forMissing = await exchange(stage.app.url, requestOf(op, missing, key));
       expect(masked(forTheirs, sample)).toEqual(masked(forMissing, missing));
-      if (op.faults.some(({ kind }) => kind === 'not_found')) expect(forTheirs.status).toBe(404);
+      if (op.id !== OWN_NAMES && op.faults.some(({ kind }) => kind === 'not_found')) expect(forTheirs.status).toBe(404);
     }
     const unharmed = await exchange(stage.app.url, requestOf(op, sample, rightfulKey(op, sample, stage.home)));
     expect({ status: unharmed.status, text: unharmed.text.slice(0, 500) }).toEqual({

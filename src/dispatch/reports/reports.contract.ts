@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentArchived } from '../../agents/index.ts';
 import { anyJson, freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
-import { AttemptNumber, RunNotFound, RunStatusName } from '../../runs/index.ts';
+import { AttemptNumber, CallersRunId, RunNotFound, RunStatusName } from '../../runs/index.ts';
 import { WorkerNotRegistered, WorkerPath } from '../claims/claims.contract.ts';
 
 const OWN_HISTORY = unaudited('the run’s own history says it; what the fence refuses is put on record by the service');
@@ -39,7 +39,7 @@ export const triggerRun = operation({
   input: {
     path: WorkerPath,
     body: z.object({
-      run_id: z.string().min(1).max(200),
+      run_id: CallersRunId,
       input: freeObject().nullish(),
       metadata: freeObject().nullish(),
       event_id: z.string().min(1).max(200).nullish(),

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { AgentRegistry, closedTo } from '../../agents/index.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
+import type { Fault } from '../../platform/faults/faults.ts';
 import { derivedId, newId } from '../../platform/ids/ids.ts';
 import { assertFlat } from '../../platform/operation/depth.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
@@ -8,20 +9,23 @@ import {
   RunLifecycle,
   RunMoves,
   RunNotFound,
+  RunStaleAttempt,
   acknowledgeCancel,
   countMasked,
   factsOfHolder,
   isTerminal,
   keepLateReport,
   whyLate,
+  type Begun,
   type Lateness,
   type Holder,
   type RunRow,
 } from '../../runs/index.ts';
 import { Masks } from '../../vault/index.ts';
-import { Channels, Presence } from '../../workers/index.ts';
+import { Channels, Presence, WorkerIdTaken } from '../../workers/index.ts';
 import { WorkerNotRegistered } from '../claims/claims.contract.ts';
 import type { completeRun, failRun, startRun, triggerRun } from './reports.contract.ts';
+import type { startDirect } from './rest.contract.ts';
 import { objectIn, reportedUsage, sessionIn } from './reports.policy.ts';
 
 type RunState = Out<typeof startRun>;
@@ -29,6 +33,10 @@ type RunState = Out<typeof startRun>;
 const MASKED = ['output', 'error', 'diagnostics', 'snapshot', 'usage'];
 const STALE: Lateness = { why: 'stale_attempt', attempt: null };
 
+/** What a worker says of a run that it began by itself, and who may say so. */
+type Beginning = Pick<In<typeof triggerRun>, 'input' | 'metadata' | 'event_id'> &
+  Pick<In<typeof startDirect>, 'usage'> &
+  Pick<Begun, 'channel' | 'isOfRegistered'>;
 type Report = In<typeof completeRun> | In<typeof failRun>;
 
 /**
@@ -63,23 +71,46 @@ export class Reports {
 
   /** The run is the worker’s own from the beginning; said again by the same worker, it is the same run. */
   async trigger(ctx: OpContext, given: In<typeof triggerRun>): Promise<RunState> {
-    const { input, metadata, event_id: eventId } = given;
-    assertFlat(this.config.jsonDepthLimit, { input, metadata });
     const holder = this.holder(ctx, given);
-    const closed = closedTo(await this.agents.find(ctx, holder.agentId), 'agent');
-    const begun = closed
-      ? undefined
-      : await this.moves.begin(ctx, {
-          ...holder,
-          eventId: eventId ?? newId('event', ctx.now.getTime()),
-          input: JSON.stringify(input ?? {}),
-          metadata: JSON.stringify(metadata ?? {}),
-        });
-    if (begun) return accepted(holder, 'running');
+    const { isBegun, closed } = await this.begin(ctx, holder, { ...given, channel: 'agent', isOfRegistered: true });
+    if (isBegun) return accepted(holder, 'running');
     if (!(await factsOfHolder(ctx, holder))) throw closed ?? WorkerNotRegistered();
     const run = await this.ownRun(ctx, holder);
     ctx.note({ changed: false });
     return isHeldBy(run, holder) ? accepted(holder, run.status) : declined(run);
+  }
+
+  /** As `trigger`, for whoever may not have registered: a hook is a process of its own each time it is called (worker-protocol.md §20). */
+  async startDirect(ctx: OpContext, given: In<typeof startDirect>): Promise<RunRow> {
+    const holder = this.holder(ctx, given);
+    const channel = given.channel ?? 'api';
+    const { isBegun, closed } = await this.begin(ctx, holder, { ...given, channel, isOfRegistered: false });
+    if (!isBegun && !(await factsOfHolder(ctx, holder))) throw closed ?? WorkerIdTaken();
+    const run = await this.ownRun(ctx, holder);
+    if (!isHeldBy(run, holder)) throw RunStaleAttempt({ message: 'Another worker has begun this run' });
+    if (!isBegun) ctx.note({ changed: false });
+    return run;
+  }
+
+  /** What is closed takes no new run; one that it has begun goes on. */
+  private async begin(
+    ctx: OpContext,
+    holder: Holder,
+    { input, metadata, event_id: eventId, usage, channel, isOfRegistered }: Beginning,
+  ): Promise<{ readonly isBegun: boolean; readonly closed: Fault | undefined }> {
+    assertFlat(this.config.jsonDepthLimit, { input, metadata });
+    const closed = closedTo(await this.agents.find(ctx, holder.agentId), 'agent');
+    if (closed) return { isBegun: false, closed };
+    const isBegun = await this.moves.begin(ctx, {
+      ...holder,
+      eventId: eventId ?? newId('event', ctx.now.getTime()),
+      input: JSON.stringify(input ?? {}),
+      metadata: JSON.stringify(metadata ?? {}),
+      usage: jsonOrNull(usage),
+      channel,
+      isOfRegistered,
+    });
+    return { isBegun, closed };
   }
 
   /** By `reportId` a report is known when it comes again. */

@@ -1,7 +1,17 @@
 import { z } from 'zod';
+import { AgentArchived, AgentNotFound } from '../../agents/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
-import { RunId, RunNotFound, RunStaleAttempt, RunSummary, RunTerminal } from '../../runs/index.ts';
+import {
+  CallersRunId,
+  RunId,
+  RunNotFound,
+  RunStaleAttempt,
+  RunSummary,
+  RunTerminal,
+  runRequest,
+} from '../../runs/index.ts';
+import { WorkerIdTaken } from '../../workers/index.ts';
 
 /** The reports of workers that know no frames (worker-protocol.md §20), and of newer ones outside of a run (§2). */
 
@@ -43,6 +53,7 @@ export const completeRunByRest = operation({
         output: freeObject(),
         usage: Usage,
         snapshot: freeObject().nullish(),
+        diagnostics: freeObject().nullish(),
       })
       .meta({ id: 'CompleteRunRequest' }),
   },
@@ -62,9 +73,41 @@ export const failRunByRest = operation({
   input: {
     path: RunPath,
     body: z
-      .object({ worker_id: WorkerId, error: z.string(), snapshot: freeObject().nullish() })
+      .object({
+        worker_id: WorkerId,
+        error: z.string(),
+        snapshot: freeObject().nullish(),
+        diagnostics: freeObject().nullish(),
+      })
       .meta({ id: 'FailRunRequest' }),
   },
   output: RunSummary,
   faults: [RunNotFound, RunStaleAttempt, RunTerminal],
+});
+
+export const startDirect = operation({
+  id: 'dispatch.start_direct',
+  summary:
+    'The worker says that it works on a run that it began by itself, under an id of its own; said again, it is the same run.',
+  http: { method: 'POST', path: '/api/v1/runs/start-direct', status: 200 },
+  capability: workerToken,
+  audit: { action: 'run.trigger', target: ({ run_id }) => ['run', run_id] },
+  bodyLimit: 'run',
+  input: {
+    body: z
+      .object({
+        run_id: CallersRunId,
+        /** Read and not heeded: the token decides. */
+        agent_id: z.string(),
+        worker_id: WorkerId,
+        event_id: z.string().min(1).max(200).nullish(),
+        input: runRequest.input,
+        metadata: runRequest.metadata,
+        usage: runRequest.usage,
+        channel: runRequest.channel,
+      })
+      .meta({ id: 'StartRunDirectRequest' }),
+  },
+  output: RunSummary,
+  faults: [RunNotFound, RunStaleAttempt, AgentNotFound, AgentArchived, WorkerIdTaken],
 });

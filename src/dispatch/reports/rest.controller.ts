@@ -1,7 +1,7 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
-import { completeRunByRest, failRunByRest, startRunByRest } from './rest.contract.ts';
+import { completeRunByRest, failRunByRest, startDirect, startRunByRest } from './rest.contract.ts';
 import { RestReports } from './rest.service.ts';
 
 @Controller()
@@ -16,5 +16,8 @@ export class RestReportsController {
   }
   @Handles(failRunByRest) fail(ctx: OpContext, input: In<typeof failRunByRest>) {
     return this.reports.fail(ctx, input);
+  }
+  @Handles(startDirect) startDirect(ctx: OpContext, input: In<typeof startDirect>) {
+    return this.reports.startDirect(ctx, input);
   }
 }

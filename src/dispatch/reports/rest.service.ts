@@ -13,7 +13,7 @@ import {
   type RunRow,
 } from '../../runs/index.ts';
 import { Reports } from './reports.service.ts';
-import type { completeRunByRest, failRunByRest, startRunByRest } from './rest.contract.ts';
+import type { completeRunByRest, failRunByRest, startDirect, startRunByRest } from './rest.contract.ts';
 import { attemptOf } from './rest.store.ts';
 
 type Summary = Out<typeof completeRunByRest>;
@@ -50,6 +50,10 @@ export class RestReports {
 
   fail(ctx: OpContext, report: In<typeof failRunByRest>): Promise<Summary> {
     return this.end(ctx, report, (inner, id) => this.reports.fail(inner, report, id));
+  }
+
+  async startDirect(ctx: OpContext, given: In<typeof startDirect>): Promise<Summary> {
+    return toSummary(await this.reports.startDirect(ctx, given));
   }
 
   private end(

@@ -76,17 +76,18 @@ export function readBatch(
   const given: GivenEvent[] = [];
   const refused: Refusal[] = [];
   for (const [index, event] of events.entries()) {
-    const altered = alteredOf(index);
-    const code = refusalOf(event, altered);
-    if (code) refused.push({ index, code });
-    else
-      given.push({
-        event: event as JsonObject,
-        altered: altered ?? NOTHING,
-        identity: identityOf(event as JsonObject),
-      });
+    const read = readEvent(event, alteredOf(index));
+    if (typeof read === 'string') refused.push({ index, code: read });
+    else given.push(read);
   }
   return { events: given, refused };
+}
+
+/** An event that can be kept, or why it cannot. */
+export function readEvent(event: unknown, altered: readonly string[] = NOTHING): GivenEvent | RefusalCode {
+  const code = refusalOf(event, altered);
+  if (code) return code;
+  return { event: event as JsonObject, altered, identity: identityOf(event as JsonObject) };
 }
 
 /** Makes events ready to be stored: what is secret is masked, what does not fit is replaced. Leaves what was given as it is. */

@@ -14,6 +14,7 @@ import { WorkerPath } from '../../workers/index.ts';
 import { TooManyEvents } from './events.faults.ts';
 
 const RunPath = z.object({ run_id: RunId });
+const WorkerId = z.string().min(1).max(200);
 const OWN_RECORD = unaudited('evidence is itself the record');
 
 const text = { type: 'string' };
@@ -98,7 +99,7 @@ export const ingestEvents = operation({
   input: {
     path: RunPath,
     body: z
-      .object({ worker_id: z.string(), events: z.array(RunEventIn).optional() })
+      .object({ worker_id: WorkerId, events: z.array(RunEventIn).optional() })
       .meta({ id: 'IngestRunEventsRequest' }),
   },
   output: z
@@ -129,7 +130,7 @@ export const addMessage = operation({
     path: RunPath,
     body: z
       .object({
-        worker_id: z.string(),
+        worker_id: WorkerId,
         content: z.string(),
         role: z.enum(['assistant', 'tool', 'system', 'user']).default('assistant'),
         message_type: z.enum(['progress', 'tool_call', 'data', 'draft', 'finalizing']).default('progress'),

@@ -132,24 +132,24 @@ export class EventIntake {
       attempt: attempt ?? null,
       streamSeq: ctx.frame?.seq ?? null,
     };
-    const batch = this.read(ctx, events);
-    let isUncertain = false;
-    await this.patience.throughOutage({ heldMs: HELD_MS, sizeOf: () => lengthOf(batch) }, async () => {
-      try {
-        await this.keep(ctx, sender, batch, { isUncertain });
-      } catch (error) {
-        isUncertain ||= error instanceof OutcomeUnknown;
-        throw error;
-      }
-    });
+    await this.keepThroughOutage(ctx, sender, this.read(ctx, events), HELD_MS);
+  }
+
+  /** One run’s part of a batch. @throws Fault 404 for a run that is not the agent’s. */
+  async takePart(
+    ctx: OpContext,
+    { runId, workerId }: Pick<Sender, 'runId' | 'workerId'>,
+    part: GivenBatch,
+    heldMs: number,
+  ): Promise<void> {
+    await this.keepThroughOutage(ctx, this.senderOf(ctx, runId, workerId), part, heldMs);
   }
 
   async ingest(
     ctx: OpContext,
     { run_id: runId, worker_id: workerId, events = [] }: In<typeof ingestEvents>,
   ): Promise<Out<typeof ingestEvents>> {
-    if (events.length > MOST_EVENTS)
-      throw TooManyEvents({ message: `The batch holds ${events.length} events, and at most ${MOST_EVENTS} are taken` });
+    refuseTooMany(events);
     const batch = this.read(ctx, events);
     const { duplicates, altered } = await this.keep(ctx, this.senderOf(ctx, runId, workerId), batch);
     const kinds = countKinds(batch.events.map(({ event }) => ({ type: String(event['event_type']) })));
@@ -175,6 +175,18 @@ export class EventIntake {
     const first = await ctx.briefly((inner) => eventByIdentity(inner, place, identity ?? Buffer.of()));
     invariant(first, 'a message that is known can be found');
     return toMessage(runId, first);
+  }
+
+  private async keepThroughOutage(ctx: OpContext, sender: Sender, batch: GivenBatch, heldMs: number): Promise<void> {
+    let isUncertain = false;
+    await this.patience.throughOutage({ heldMs, sizeOf: () => lengthOf(batch) }, async () => {
+      try {
+        await this.keep(ctx, sender, batch, { isUncertain });
+      } catch (error) {
+        isUncertain ||= error instanceof OutcomeUnknown;
+        throw error;
+      }
+    });
   }
 
   private senderOf(ctx: OpContext, runId: string, workerId: string): Sender {
@@ -350,6 +362,12 @@ export class EventIntake {
     if (!identity) return newId('late', this.clock.nowMs());
     return derivedId('late', Buffer.concat([identity, Buffer.from(workerId)]));
   }
+}
+
+/** @throws Fault 413 for a batch that is not sent in a frame. */
+export function refuseTooMany({ length }: readonly unknown[]): void {
+  if (length > MOST_EVENTS)
+    throw TooManyEvents({ message: `The batch holds ${length} events, and at most ${MOST_EVENTS} are taken` });
 }
 
 function lengthOf({ events }: GivenBatch): number {

@@ -10,6 +10,11 @@ import { RUN_STATUSES } from './lifecycle.states.ts';
 
 /** Any text: callers may choose ids, and nothing may validate an id by its looks. */
 export const RunId = z.string().min(1).max(200);
+/** One that a caller makes up: it is put into paths and lines, and must come back out of both as it was. */
+export const CallersRunId = RunId.regex(
+  /^(?!\.{1,2}$)[^\p{Cc}\p{Zl}\p{Zp}/]+$/u,
+  'must not hold "/" or control characters, nor be "." or ".."',
+);
 /** Which claim of a run somebody speaks for: the column holds no other. */
 export const AttemptNumber = z.int().min(1).max(2_147_483_647);
 export const RunStatusName = z.enum(RUN_STATUSES).meta({ id: 'RunStatus' });

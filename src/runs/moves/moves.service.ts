@@ -51,7 +51,7 @@ export class RunMoves {
     return result;
   }
 
-  /** A worker says that it works on a run that nobody gave it. False when there is such a run already, or no such worker. */
+  /** A worker says that it works on a run that nobody gave it. False when there is such a run already, or the worker may not. */
   async begin(ctx: OpContext, begun: Begun): Promise<boolean> {
     return this.told(ctx, ctx.actor.accountId, await beginRow(ctx, begun));
   }
