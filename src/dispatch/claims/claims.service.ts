@@ -6,7 +6,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { violatedConstraint } from '../../platform/db/database-errors.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { Replica } from '../../platform/replica/replica.ts';
-import { RunMoves, type Claimant, type ClaimResult, type End, type Job } from '../../runs/index.ts';
+import { RunMoves, type Claimant, type ClaimResult, type Dial, type End, type Job } from '../../runs/index.ts';
 import { SecretSupplies, type Secrets, type SuppliedRun, type Supply } from '../../vault/index.ts';
 import { Channels, Fleet, Presence } from '../../workers/index.ts';
 import { Losses } from '../losses/losses.service.ts';
@@ -37,6 +37,7 @@ interface Asking {
   readonly slots: number;
   readonly agentKey: string;
   readonly textsOnly: boolean;
+  readonly dial?: Dial | undefined;
 }
 
 /** How a worker asks. `textsOnly`: its client takes no values with parts. */
@@ -128,6 +129,17 @@ export class Claims {
     return taken;
   }
 
+  /** Nobody asks: what a worker may be dialled with, as a claim of its own would have got it. */
+  async takeForDial(
+    ctx: OpContext,
+    { workerId, slots, dial }: { readonly workerId: string; readonly slots: number; readonly dial: Dial },
+  ): Promise<NonNullable<Assignment['job']> | undefined> {
+    const { accountId, id: agentId } = ctx.actor;
+    const asking = { workerId, slots, dial, holds: [], textsOnly: true, agentKey: accountKey(accountId, agentId) };
+    const taken = await this.takeReadable(ctx, asking);
+    return taken && toJob(taken);
+  }
+
   /** The doorbell is about to ring for an agent: what was believed of it is worth nothing. */
   lookAgain(accountId: string, agentId: string): void {
     this.idle.clear(accountKey(accountId, agentId));
@@ -185,12 +197,12 @@ export class Claims {
   }
 
   /** Settles first what the worker has lost, then claims. Two claims of one worker at once meet at its slot: one goes again. */
-  private async take(ctx: OpContext, { workerId, holds, slots, agentKey }: Asking): Promise<Taken | undefined> {
+  private async take(ctx: OpContext, { workerId, holds, slots, agentKey, dial }: Asking): Promise<Taken | undefined> {
     const { id: agentId, accountId, agentHandle } = ctx.actor;
     for (let attempt = 1; ; attempt += 1) {
       const generation = this.idle.generationOf(agentKey);
       try {
-        const asked = { agentId, agentHandle, workerId, slots, holds };
+        const asked = { agentId, agentHandle, workerId, slots, holds, dial };
         const { job, supply, lost, isRegistered, isIdle } = await ctx.briefly(
           (inner) => this.claimSupplied(inner, asked),
           'perhaps',

@@ -3,6 +3,7 @@ import type { Config } from '../../platform/config/config.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import {
   assess,
+  directResult,
   type Assessment,
   exclusionOf,
   signLimits,
@@ -23,6 +24,10 @@ export interface CrewRow extends Omit<WorkerSigns, 'runs'> {
   /** When its token was revoked, or expires. */
   readonly token_ended_at: Date | null;
   readonly runs: readonly (WorkerSigns['runs'][number] & { readonly run_id: string })[];
+  readonly direct_called_at: Date | null;
+  /** It is not dialled before. */
+  readonly direct_retry_at: Date | null;
+  readonly has_channel: boolean;
   readonly is_version: boolean;
   readonly is_labelled: boolean;
   readonly is_compatible: boolean;
@@ -52,10 +57,16 @@ export interface Candidate {
 
 /** Whether a worker would be given the run, and the rule that keeps it from it: of several the one that lasts longest. */
 export function candidateOf(worker: CrewRow, run: Asked, limits: Limits): Candidate {
-  const { lights, candidate } = assess(worker, signLimits(limits));
+  const signs = signLimits(limits);
+  const { lights, candidate } = assess(worker, signs);
   const isNeeded = worker.mode === 'lame_duck' && !worker.has_other; // it takes what no other could
   const standing = exclusionOf(isNeeded ? { ...candidate, mode: 'normal' } : candidate);
-  const own = standing && reason(standing.code, aboutWorker(standing, { worker, lights, lost: candidate.lost }));
+  const own =
+    standing &&
+    reason(
+      standing.code,
+      aboutWorker(standing, { worker, lights, lost: candidate.lost, direct: directResult(worker, signs.opened) }),
+    );
   const found =
     own && ABOUT_THE_WORKER.includes(own.code)
       ? own
@@ -111,9 +122,11 @@ interface Told {
   readonly worker: CrewRow;
   readonly lights: Assessment['lights'];
   readonly lost: Assessment['candidate']['lost'];
+  /** What came of dialling it; null where it gives no address. */
+  readonly direct: string | null;
 }
 
-function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost }: Told): Because {
+function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost, direct }: Told): Because {
   const since = known ?? worker.registered_at;
   const mode = { by: worker.mode_by, reason: worker.mode_reason };
   switch (code) {
@@ -131,7 +144,7 @@ function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost }
     case 'worker.lame_duck':
       return { since, detail: mode, message: 'It is about to leave, and another worker that fits is there.' };
     case 'worker.not_claiming':
-      return { since, message: sentence(lights.claim.why) };
+      return { since, detail: direct === null ? {} : { direct }, message: notClaiming(lights.claim.why, direct) };
     case 'worker.busy': {
       const run_ids = worker.runs.flatMap(({ run_id, slot }) => (slot === null ? [] : [run_id]));
       return { since, detail: { run_ids }, message: `All its slots are taken (${worker.max_concurrent}).` };
@@ -139,6 +152,10 @@ function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost }
     case 'worker.channel_stale':
       return { since, message: `${sentence(lights.channel.why)} Its poll finds the run.` };
   }
+}
+
+function notClaiming(why: string | null, direct: string | null): string {
+  return direct === null ? sentence(why) : `${sentence(why)} Dialled: ${direct}.`;
 }
 
 function sentence(why: string | null): string {

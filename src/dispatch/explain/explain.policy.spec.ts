@@ -9,7 +9,13 @@ const ago = (seconds: number): Date => new Date(NOW - seconds * 1_000);
 const wire = (seconds: number): string => ago(seconds).toISOString();
 
 const TERMS = {
-  ...{ presenceWindowSeconds: 90, claimWindowSeconds: 25, channelPingSeconds: 5, failedOfferSeconds: 2 },
+  ...{
+    presenceWindowSeconds: 90,
+    claimWindowSeconds: 25,
+    channelPingSeconds: 5,
+    failedOfferSeconds: 2,
+    outboundAllow: [],
+  },
   ...{ closedOfferSeconds: 6, closedLostSeconds: 15, unackedSeconds: 20, silentLimitSeconds: 900 },
   ...{ offerSeconds: 90, runLimitSeconds: 86_400, queueTtlSeconds: 3_600, invokeUnreachableSeconds: 30 },
 };
@@ -40,7 +46,28 @@ const WELL: CrewRow = {
   ...{ sdk_version: '0.4.13', max_concurrent: 1, registered_at: ago(600), last_seen_at: ago(1), last_claim_at: ago(5) },
   ...{ last_pong_at: ago(1), last_events_at: null, channel_opened_at: ago(600), channel_closed_at: null },
   ...{ channel_closed_by: null, unacked_since: null, token_is_valid: true, token_ended_at: null, runs: [] },
-  ...{ is_version: true, is_labelled: true, is_compatible: true, total: 1, has_other: true },
+  ...{ is_version: true, is_labelled: true, is_compatible: true, total: 1, has_other: true, has_channel: true },
+  ...{ endpoint_url: null, direct_outcome: null, direct_said: null, direct_called_at: null, direct_retry_at: null },
+};
+
+/** It asks for nothing, and gives an address. */
+const DIALLED: Partial<CrewRow> = {
+  ...{
+    last_claim_at: null,
+    channel_opened_at: null,
+    last_pong_at: null,
+    has_channel: false,
+    endpoint_url: 'https://worker.example',
+  },
+};
+const REFUSING: Partial<CrewRow> = {
+  ...DIALLED,
+  ...{
+    direct_outcome: 'unsent',
+    direct_said: 'the connection was refused',
+    direct_called_at: ago(4),
+    direct_retry_at: ago(-6),
+  },
 };
 
 const explain = (run: Partial<Standing>, crew: readonly Partial<CrewRow>[] = [{}], moves: readonly Move[] = []) =>
@@ -65,9 +92,14 @@ describe('why a run stands as it does', () => {
     message: expect.stringMatching(/^[^\n]+\.?$/),
   });
   const busy = { runs: [heldRun('other', 40)] };
+  const NOBODY = expect.objectContaining({ code: 'agent.no_eligible_worker' });
 
   it.each<[ReasonCode, Partial<Standing>, Partial<CrewRow>[], object]>([
     ['handing_out', {}, [{}], expected('handing_out', 10, null, { workers: 1, ahead: 0 })],
+    ['handing_out', {}, [DIALLED], expected('handing_out', 10, null, { workers: 1 })],
+    ['direct.retrying', {}, [REFUSING], expected('direct.retrying', 4, -6, { worker_id: 'w', at: wire(-6) })],
+    ['agent.no_eligible_worker', {}, [{ ...REFUSING, has_channel: true, direct_outcome: 'lost' }], NOBODY],
+    ['agent.no_eligible_worker', {}, [{ ...DIALLED, endpoint_url: 'https://10.0.0.1' }], NOBODY],
     ['handing_out', { ahead: 7 }, [busy, {}], expected('handing_out', 10, null, { workers: 1, ahead: 7 })],
     ['agent.no_worker', {}, [], expected('agent.no_worker', 10, 10 - 3_600)],
     [

@@ -78,7 +78,7 @@ type Terms = Limits & Pick<Config, 'offerSeconds' | 'runLimitSeconds' | 'queueTt
 /** Why a run stands as it does: the first reason is the one to remove first, the others hold as well. */
 export function explanationOf({ standing, moves, crew }: Known, terms: Terms): z.input<typeof RunExplanation> {
   const candidates = crew.map((worker) => candidateOf(worker, standing, terms));
-  const [first, ...also] = reasonsOf(standing, moves, candidates, terms);
+  const [first, ...also] = reasonsOf({ standing, moves, crew }, candidates, terms);
   return {
     run_id: standing.id,
     status: standing.status,
@@ -93,12 +93,11 @@ export function explanationOf({ standing, moves, crew }: Known, terms: Terms): z
 }
 
 function reasonsOf(
-  run: Standing,
-  moves: readonly Move[],
+  { standing: run, moves, crew }: Known,
   candidates: readonly Candidate[],
   terms: Terms,
 ): [Reason, ...Reason[]] {
-  if (run.status === 'queued') return waiting(run, moves, candidates, terms);
+  if (run.status === 'queued') return waiting({ standing: run, moves, crew }, candidates, terms);
   if (run.status === 'claimed') return [offered(run, terms)];
   if (run.status === 'running') return underway(run, terms);
   const end = ended(run);
@@ -127,8 +126,7 @@ function waitingForApproval(run: Standing, approval: AwaitedApproval): Reason {
 
 /** In the order in which a claim asks: what holds for all workers before what keeps one of them. */
 function waiting(
-  run: Standing,
-  moves: readonly Move[],
+  { standing: run, moves, crew }: Known,
   candidates: readonly Candidate[],
   terms: Terms,
 ): [Reason, ...Reason[]] {
@@ -137,6 +135,7 @@ function waiting(
     backoff(run, moves),
     accountLimit(run),
     agentLimit(run),
+    dialledAgain(run, candidates, crew),
     nobody(run, candidates, terms),
   ].filter((found) => found !== null);
   return first ? [first, ...more] : [handingOut(run, candidates)];
@@ -178,6 +177,21 @@ function agentLimit(run: Standing): Reason | null {
     detail: { limit, active },
     message: `The agent has ${active} runs out, and may have ${limit}.`,
   });
+}
+
+/** Nobody asks, and who could be dialled refused the connection. */
+function dialledAgain({ now }: Standing, candidates: readonly Candidate[], crew: readonly CrewRow[]): Reason | null {
+  if (candidates.some(({ eligible }) => eligible)) return null;
+  const refused = crew.filter(
+    ({ direct_outcome }, index) =>
+      direct_outcome === 'unsent' && candidates[index]?.reason?.code === 'worker.not_claiming',
+  );
+  const [next] = refused.sort((one, other) => Number(one.direct_retry_at) - Number(other.direct_retry_at));
+  if (!next) return null;
+  const at = laterOf(now, next.direct_retry_at);
+  const detail = { at: wireTime(at), worker_id: next.id, why: next.direct_said };
+  const message = `Nothing could be sent to ${next.id} (${String(next.direct_said)}); it is dialled again at ${wireTime(at)}.`;
+  return reason('direct.retrying', { since: next.direct_called_at ?? now, at, detail, message });
 }
 
 function nobody(run: Standing, candidates: readonly Candidate[], terms: Terms): Reason | null {

@@ -53,11 +53,13 @@ const CREW = `
     SELECT now() AS now, hearing.since AS hearing_since, terms.silent_limit_seconds, worker.id, worker.mode, worker.mode_since, worker.mode_by, worker.mode_reason, worker.version, worker.labels, worker.can_replay,
            worker.sdk_version, worker.max_concurrent, worker.registered_at, worker.last_seen_at, worker.last_claim_at, worker.last_pong_at,
            worker.last_events_at, worker.channel_opened_at, worker.channel_closed_at, worker.channel_closed_by, worker.unacked_since,
-           coalesce(token.is_valid, false) AS token_is_valid, coalesce(token.revoked_at, token.expires_at) AS token_ended_at, held.runs,
-           held.taken, ($3::text IS NULL OR worker.version = $3) AS is_version, worker.labels @> $4::jsonb AS is_labelled,
+           coalesce(token.is_valid, false) AS token_is_valid, coalesce(token.revoked_at, token.expires_at) AS token_ended_at, worker.endpoint_url, direct.outcome AS direct_outcome, direct.said AS direct_said, direct.called_at AS direct_called_at,
+           direct.retry_at AS direct_retry_at, held.runs, held.taken, ($3::text IS NULL OR worker.version = $3) AS is_version, worker.labels @> $4::jsonb AS is_labelled,
            NOT $5::boolean OR worker.can_replay AS is_compatible, worker.last_seen_at > now() - make_interval(secs => $6) AS is_online
       FROM worker_presence AS worker
       LEFT JOIN worker_token_state AS token ON token.account_id = worker.account_id AND token.id = worker.token_id
+      LEFT JOIN direct_state AS direct
+        ON direct.dialled_account = worker.account_id AND direct.dialled_worker = worker.id AND direct.dialled_url = worker.endpoint_url
      CROSS JOIN hearing
       LEFT JOIN agent_terms AS terms ON terms.account_id = worker.account_id AND terms.agent_id = worker.agent_id
      CROSS JOIN LATERAL (
@@ -69,7 +71,9 @@ const CREW = `
         WHERE run.account_id = worker.account_id AND run.worker_id = worker.id AND run.status IN ('claimed', 'running')) AS held
      WHERE worker.account_id = $1 AND worker.agent_id = $2 AND worker.registered_at IS NOT NULL)
   SELECT *, count(*) OVER ()::int AS total,
-         coalesce(bool_or(mode = 'normal' AND is_online AND is_version AND is_labelled AND is_compatible) OVER (), false) AS has_other
+         coalesce(bool_or(mode = 'normal' AND is_online AND is_version AND is_labelled AND is_compatible) OVER (), false) AS has_other,
+         coalesce(bool_or(is_online AND unacked_since IS NULL AND channel_opened_at IS NOT NULL
+           AND (channel_closed_at IS NULL OR channel_closed_at < channel_opened_at)) OVER (), false) AS has_channel
     FROM crew
    ORDER BY is_online DESC, token_is_valid DESC, is_version DESC, is_labelled DESC, is_compatible DESC, taken < max_concurrent DESC,
             coalesce(last_claim_at > now() - make_interval(secs => $7), false) DESC, mode IN ('normal', 'lame_duck') DESC,

@@ -17,7 +17,7 @@ export interface Whose {
   readonly agentId: string;
 }
 
-/** `$1` and `$2` are an account and an agent, or null for all; `$3` the offer limit, `$4` the window of presence, `$5` the silent limit. */
+/** What was dialled is watched by its replica (`direct`). `$1` and `$2` are an account and an agent, or null for all; `$3` the offer limit, `$4` the window of presence, `$5` the silent limit. */
 const SUSPECTS = `
   SELECT run.account_id, run.id, run.worker_id, run.attempt, run.status, terms.silent_limit_seconds,
          run.status = 'claimed' AND run.claimed_at < now() - make_interval(secs => $3) AS is_over_offer,
@@ -27,7 +27,7 @@ const SUSPECTS = `
    CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
     LEFT JOIN worker_presence AS worker ON worker.account_id = run.account_id AND worker.id = run.worker_id
-   WHERE run.status IN ('claimed', 'running')
+   WHERE run.status IN ('claimed', 'running') AND run.dialled_by IS NULL
      AND ($1::text IS NULL OR (run.account_id = $1 AND run.agent_id = $2))
      AND (run.status = 'claimed' AND run.claimed_at < now() - make_interval(secs => $3)
        OR worker.unacked_since IS NOT NULL

@@ -31,8 +31,8 @@ export interface WaitingAgent {
 /**
  * Invoked runs that nobody can take: since they wait, or since the last worker of their agent that fits stopped being
  * assignable, the agent's limit (`$1` where its policy names none) has passed. A worker is assignable while it was heard
- * within `$2` seconds, has not closed its channel for `$4` seconds, and either works or asked for work within `$3` seconds;
- * the moment it stopped is when the first of these windows closed.
+ * within `$2` seconds, has not closed its channel for `$4` seconds, and either works, or asked for work within `$3` seconds, or can
+ * be dialled at one of the addresses `$5`; the moment it stopped is when the first of these windows closed.
  */
 export const UNREACHABLE = `
   SELECT run.account_id, run.id, reach.workers, limits.seconds
@@ -44,14 +44,18 @@ export const UNREACHABLE = `
      SELECT count(*)::int AS workers, max(assignable.until) AS assignable_until
        FROM worker_presence AS worker
        LEFT JOIN worker_token_state AS token ON token.account_id = worker.account_id AND token.id = worker.token_id
+       LEFT JOIN direct_state AS direct
+         ON direct.dialled_account = worker.account_id AND direct.dialled_worker = worker.id AND direct.dialled_url = worker.endpoint_url
       CROSS JOIN LATERAL (SELECT least(
               worker.last_seen_at + make_interval(secs => $2),
               CASE WHEN worker.channel_closed_by = 'worker' AND worker.channel_closed_at >= worker.channel_opened_at
                 THEN greatest(worker.channel_closed_at, worker.last_seen_at, hearing.since) + make_interval(secs => $4) END) AS until) AS present
       CROSS JOIN LATERAL (SELECT CASE
-              WHEN token.is_valid IS NOT TRUE OR worker.mode NOT IN ('normal', 'lame_duck') OR worker.last_claim_at IS NULL
+              WHEN token.is_valid IS NOT TRUE OR worker.mode NOT IN ('normal', 'lame_duck')
                 OR run.require_version <> worker.version OR NOT worker.labels @> run.require_labels OR (run.needs_replay AND NOT worker.can_replay)
                 THEN NULL
+              WHEN worker.endpoint_url = ANY ($5::text[]) AND (direct.outcome IS NULL OR direct.outcome IN ('answered', 'lost')) THEN present.until
+              WHEN worker.last_claim_at IS NULL THEN NULL
               WHEN EXISTS (SELECT FROM run_facts AS held WHERE held.account_id = worker.account_id AND held.worker_id = worker.id AND held.status IN ('claimed', 'running'))
                 THEN present.until
               ELSE least(present.until, worker.last_claim_at + make_interval(secs => $3)) -- least() passes over a null

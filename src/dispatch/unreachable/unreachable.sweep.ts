@@ -5,6 +5,7 @@ import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/swee
 import { asSystemWork } from '../../platform/operation/system-work.ts';
 import { RunMoves } from '../../runs/index.ts';
 import { Presence } from '../../workers/index.ts';
+import { Endpoints } from '../direct/endpoints.service.ts';
 import { UNREACHABLE, type UnreachableRun } from '../routing/routing.store.ts';
 
 /**
@@ -21,6 +22,7 @@ export class UnreachableSweep implements Sweep {
     @Inject(Database) private readonly database: Database,
     @Inject(Presence) private readonly presence: Presence,
     @Inject(RunMoves) private readonly moves: RunMoves,
+    @Inject(Endpoints) private readonly endpoints: Endpoints,
     @Inject(Sweeper) sweeper: Sweeper,
   ) {
     this.everyMs = config.sweepSeconds * 1_000;
@@ -30,7 +32,8 @@ export class UnreachableSweep implements Sweep {
   async run(): Promise<SweepReport> {
     const { invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds, closedLostSeconds } = this.config;
     await this.presence.flush(); // what this replica heard counts, also in its own eyes
-    const values = [invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds, closedLostSeconds];
+    const windows = [invokeUnreachableSeconds, presenceWindowSeconds, claimWindowSeconds, closedLostSeconds];
+    const values = [...windows, await this.endpoints.dialable()];
     const runs = await this.database.asSystem('look for unreachable runs', (system) =>
       system.query<UnreachableRun>({ text: UNREACHABLE, values }),
     );

@@ -180,6 +180,18 @@ export const SETTINGS = {
     '2',
     'How long a run that a worker was offered and did not start is kept for the others.',
   ),
+  directAfterSeconds: setting(
+    'SIGNALBOX_DIRECT_AFTER_SECONDS',
+    seconds(0.1, 3_600),
+    '10',
+    'How long a run waits, and its worker asks for nothing, before a worker without a channel is dialled at the address it gave; after a refusal twice as long each time, at most 30 times as long.',
+  ),
+  directAtOnce: setting(
+    'SIGNALBOX_DIRECT_AT_ONCE',
+    whole(1, 10_000),
+    '64',
+    'How many dialled runs one replica waits for at once; a quarter of them at most are one account’s.',
+  ),
   presenceWindowSeconds: setting(
     'SIGNALBOX_PRESENCE_WINDOW_SECONDS',
     seconds(0.5, 3_600),

@@ -31,7 +31,15 @@ import {
 } from './idempotency.ts';
 import { parseParts, type OperationInput, type RawInput } from './input.ts';
 import { Later } from './later.ts';
-import { areaOf, errandOf, isRead, type FrameEnvelope, type Handler, type Operation } from './operation.ts';
+import {
+  areaOf,
+  errandOf,
+  isRead,
+  type FrameEnvelope,
+  type Handler,
+  type OpContext,
+  type Operation,
+} from './operation.ts';
 import { schemaOf } from './output.ts';
 import { Turns } from './turns.ts';
 import { AuditTrail, Decider, Identifier, type Deed, type Presented } from './ports.ts';
@@ -100,6 +108,25 @@ export class OperationRunner {
     } catch (error) {
       throw this.asFault(error, op, call.requestId);
     }
+  }
+
+  /**
+   * For what this process does in a worker's name without having been asked (it was dialled, and answered): the context of an
+   * operation that opens its own transactions. Nobody calls, so nothing is identified, read or decided.
+   */
+  inNameOf(actor: Actor, op: Operation, requestId: string): OpContext {
+    const deed: Deed = { op, actor, requestId, address: '', input: undefined };
+    const now = this.clock.now();
+    const call = {
+      deed,
+      now,
+      traceparent: undefined,
+      frame: undefined,
+      altered: [],
+      headers: new Map(),
+      deadline: undefined,
+    };
+    return new Attempt(call, this.database, this.trail);
   }
 
   private async identify(op: Operation, { presented, requestId }: Call): Promise<Actor> {

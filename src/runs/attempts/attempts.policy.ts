@@ -19,8 +19,8 @@ export interface Move {
 export interface Attempt {
   readonly attempt: number;
   readonly workerId: string | null;
-  /** Whether a worker claimed the run or began it by itself. */
-  readonly path: 'claim' | 'self';
+  /** Whether a worker claimed the run, was dialled for it, or began it by itself. */
+  readonly path: 'claim' | 'direct' | 'self';
   readonly offeredAt: Date;
   startedAt: Date | null;
   endedAt: Date | null;
@@ -37,7 +37,7 @@ export function attemptsOf(moves: readonly Move[]): Attempt[] {
   let open: Attempt | undefined;
   for (const { at, attempt, status, worker_id: workerId, code, detail } of moves) {
     if (status === 'claimed' || (!open && status === 'running')) {
-      const [path, startedAt] = status === 'claimed' ? (['claim', null] as const) : (['self', at] as const);
+      const [path, startedAt] = status === 'claimed' ? ([wayOf(detail), null] as const) : (['self', at] as const);
       open = { attempt, workerId, path, offeredAt: at, startedAt, endedAt: null, end: null, detail: {} };
       attempts.push(open);
     } else if (open && status === 'running') {
@@ -49,6 +49,10 @@ export function attemptsOf(moves: readonly Move[]): Attempt[] {
     }
   }
   return attempts;
+}
+
+function wayOf({ path }: JsonObject): 'claim' | 'direct' {
+  return path === 'direct' ? path : 'claim';
 }
 
 /** How an attempt ended, in the codes of `explain`. A run may end as undeliverable; its last offer then was one that failed. */

@@ -39,6 +39,7 @@ export type EndCode =
   | 'end.failed'
   | 'end.cancelled'
   | 'end.worker_lost'
+  | 'end.delivery_lost'
   | 'end.undeliverable'
   | 'end.unreachable'
   | 'end.queue_ttl'

@@ -73,15 +73,42 @@ const IS_WITHIN_LIMITS = `
      FROM asking)`;
 
 /**
+ * What is asked beside that when nobody asks for work, and a run goes to a worker that is dialled (worker-protocol.md A16): it has
+ * waited, its worker has not asked for as long, and no channel of the agent lives by which a doorbell could bring somebody.
+ */
+const MAY_BE_DIALLED = `
+       run.waiting_since <= now() - make_interval(secs => $10)
+   AND EXISTS (
+     SELECT FROM worker_presence AS dialled
+      WHERE dialled.account_id = $1 AND dialled.id = $3 AND dialled.agent_id = $2 AND dialled.endpoint_url = $11
+        AND (dialled.last_claim_at IS NULL OR dialled.last_claim_at < now() - make_interval(secs => $10)))
+   AND NOT EXISTS (
+     SELECT FROM worker_presence AS hanging
+      WHERE hanging.account_id = $1 AND hanging.agent_id = $2 AND hanging.unacked_since IS NULL
+        AND hanging.last_seen_at > now() - make_interval(secs => $5)
+        AND hanging.channel_opened_at IS NOT NULL
+        AND (hanging.channel_closed_at IS NULL OR hanging.channel_closed_at < hanging.channel_opened_at))`;
+
+interface Variant {
+  readonly hasOneSlot: boolean;
+  readonly isLocked: boolean;
+  readonly isDialled: boolean;
+}
+
+/**
  * One statement: looks at what the worker holds, picks the oldest queued run that it may take and nobody else is picking, and
  * takes it with the next attempt and a free slot. `holds` are the runs that the worker says it is working on.
- * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again.
+ * Two claims of one worker at once meet at the unique slot: one of them fails there and is made again. A run that we dialled
+ * the worker for takes a slot of it, and is not lost because the worker asks for more.
  */
-function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; readonly isLocked: boolean }): string {
+function claimText({ hasOneSlot, isLocked, isDialled }: Variant): string {
   const slot = hasOneSlot
     ? '0'
     : '(SELECT min(slot) FROM generate_series(0, $8::int - 1) AS slot WHERE slot NOT IN (SELECT slot FROM held))';
-  const isNamed = hasOneSlot ? 'false' : 'id = ANY ($9::text[])';
+  const isNamed = isDialled ? 'true' : `dialled_by IS NOT NULL${hasOneSlot ? '' : ' OR id = ANY ($9::text[])'}`;
+  const hasSlot = hasOneSlot
+    ? 'NOT EXISTS (SELECT FROM held)'
+    : `NOT EXISTS (SELECT FROM held WHERE NOT is_named) AND ${slot} IS NOT NULL`;
   return `
   WITH asking AS MATERIALIZED (
     SELECT coalesce(terms.queue_state, 'open') AS queue_state, terms.max_concurrent_runs, terms.run_limit_seconds, limits.concurrent_runs,
@@ -96,18 +123,19 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
       FROM run WHERE account_id = $1 AND worker_id = $3 AND status IN ('claimed', 'running') AND slot IS NOT NULL),
   taken AS (
     UPDATE run SET status = 'claimed', attempt = attempt + 1, offers = offers + 1, worker_id = $3, slot = ${slot},
-           claimed_at = now(), first_claimed_at = coalesce(first_claimed_at, now()), not_before = NULL, started_at = NULL, last_seq = last_seq + 1
+           claimed_at = now(), first_claimed_at = coalesce(first_claimed_at, now()), not_before = NULL, started_at = NULL,
+           dialled_by = ${isDialled ? '$9' : 'NULL'}, last_seq = last_seq + 1
      WHERE account_id = $1 AND id = (
        SELECT id FROM run
-        WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND NOT EXISTS (SELECT FROM held WHERE NOT is_named)
-          AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}
+        WHERE account_id = $1 AND agent_id = $2 AND status = 'queued' AND ${hasSlot}
+          AND ${isLocked ? IS_WITHIN_LIMITS : `NOT ${IS_LIMITED}`} AND ${MAY_TAKE}${isDialled ? ` AND ${MAY_BE_DIALLED}` : ''}
         ORDER BY priority DESC, queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING account_id, id, day, last_seq, agent_id, attempt, input, prior_snapshot, event_id, thread_id, parent_run_id, origin_kind, origin_id,
               request_id, traceparent, first_claimed_at + make_interval(secs => (SELECT coalesce(run_limit_seconds, $6::float8) FROM asking)) AS deadline),
   logged AS (
     INSERT INTO run_log (account_id, run_id, day, seq, attempt, type, event)
     SELECT account_id, id, day, last_seq, attempt, 'run.status',
-           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL, 'detail', NULL)
+           json_build_object('status', 'claimed', 'attempt', attempt, 'worker_id', $3::text, 'code', NULL, 'detail', ${isDialled ? `json_build_object('path', 'direct')` : 'NULL'})
       FROM taken)
   SELECT taken.id, taken.agent_id, taken.attempt, taken.input, taken.prior_snapshot, taken.event_id, taken.thread_id, taken.parent_run_id, taken.origin_kind,
          taken.origin_id, taken.request_id, taken.traceparent, taken.deadline, asking.is_registered,
@@ -123,7 +151,12 @@ function claimText({ hasOneSlot, isLocked }: { readonly hasOneSlot: boolean; rea
 }
 
 /** Nearly all workers take one run at a time: for them the slot is known beforehand. */
-const CLAIMS = [false, true].map((hasOneSlot) => [false, true].map((isLocked) => claimText({ hasOneSlot, isLocked })));
+const CLAIMS = [false, true].map((hasOneSlot) => variants({ hasOneSlot, isDialled: false }));
+const DIALS = variants({ hasOneSlot: false, isDialled: true });
+
+function variants(kind: Omit<Variant, 'isLocked'>): readonly string[] {
+  return [false, true].map((isLocked) => claimText({ ...kind, isLocked }));
+}
 
 /** In one order, so that two claims do not wait for each other. */
 const LOCK_LIMITS = `
@@ -149,6 +182,17 @@ export interface Claimant {
   readonly workerId: string;
   readonly slots: number;
   readonly holds: readonly string[];
+  /** Nobody asks: we do, to dial the worker with what is taken. */
+  readonly dial?: Dial | undefined;
+}
+
+/** A worker that is to be dialled. */
+export interface Dial {
+  /** The replica that dials. */
+  readonly replicaId: string;
+  readonly endpointUrl: string;
+  /** How long a run must have waited, and the worker not have asked for work. */
+  readonly afterSeconds: number;
 }
 
 /** What holds for all claims of an installation, in seconds. */
@@ -167,15 +211,20 @@ export async function claimRow(ctx: OpContext, claimant: Claimant, terms: ClaimT
 
 async function claimOnce(
   ctx: OpContext,
-  { agentId, agentHandle, workerId, slots, holds }: Claimant,
+  { agentId, agentHandle, workerId, slots, holds, dial }: Claimant,
   { failedOfferSeconds, presenceWindowSeconds, runLimitSeconds }: ClaimTerms,
   isLocked: boolean,
 ): Promise<ClaimResult> {
   const hasOneSlot = slots === 1 && holds.length === 0;
-  const text = CLAIMS[Number(hasOneSlot)]?.[Number(isLocked)] ?? '';
+  const text = (dial ? DIALS : CLAIMS[Number(hasOneSlot)])?.[Number(isLocked)] ?? '';
   const terms = [failedOfferSeconds, presenceWindowSeconds, runLimitSeconds];
   const asking = [ctx.actor.accountId, agentId, workerId, ...terms, agentHandle ?? agentId];
-  const [row] = await ctx.sql<ClaimRow>(text, hasOneSlot ? asking : [...asking, slots, holds]);
+  const further = dial
+    ? [slots, dial.replicaId, dial.afterSeconds, dial.endpointUrl]
+    : hasOneSlot
+      ? []
+      : [slots, holds];
+  const [row] = await ctx.sql<ClaimRow>(text, [...asking, ...further]);
   invariant(row, 'a claim always has an answer');
   const {
     lost,

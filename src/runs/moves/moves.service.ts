@@ -2,11 +2,20 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { Database } from '../../platform/db/database.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { SystemContext } from '../../platform/operation/system-work.ts';
 import { isTerminal, type RunStatus } from '../lifecycle/lifecycle.states.ts';
 import { beginRow, type Begun } from './begin.store.ts';
 import { claimRow, type ClaimResult, type Claimant } from './claim.store.ts';
+import {
+  adoptRows,
+  loseDeliveryRow,
+  unsendRow,
+  type AdoptedRun,
+  type Adopting,
+  type DialledRun,
+} from './dial.store.ts';
 import {
   endLostRow,
   endRow,
@@ -42,6 +51,7 @@ export class RunMoves {
   constructor(
     @Inject(Bus) private readonly bus: Bus,
     @Inject(CONFIG) private readonly config: Config,
+    @Inject(Database) private readonly database: Database,
   ) {}
 
   async claim(ctx: OpContext, claimant: Claimant): Promise<ClaimResult> {
@@ -99,6 +109,21 @@ export class RunMoves {
       moved = again ?? (await endLostRow(ctx, run, end, isSilent));
     }
     return this.told(ctx, accountId, moved, isSilent);
+  }
+
+  /** A worker was dialled and nothing was sent. False when the run is not that worker’s any more. */
+  async unsend(ctx: SystemContext, run: DialledRun, why: string): Promise<boolean> {
+    return this.told(ctx, run.accountId, await unsendRow(ctx, run, why));
+  }
+
+  /** A worker was dialled, the run was sent, and its answer will not come. False when the run is not that worker’s any more. */
+  async loseDelivery(ctx: SystemContext, run: DialledRun, why: string): Promise<boolean> {
+    return this.told(ctx, run.accountId, await loseDeliveryRow(ctx, run, why));
+  }
+
+  /** Takes over, in transactions of its own, what dialled replicas no longer wait for. */
+  adopt(adopting: Adopting): Promise<AdoptedRun[]> {
+    return adoptRows(this.database, adopting);
   }
 
   /** Ends a run by our own word. False when it was in none of the statuses `from` any more. */

@@ -95,7 +95,7 @@ export async function failRow(
 }
 
 /** Back to the queue, at its place there: `$9` is why, `$10` what else is to be known of it. */
-const BACK = `status = 'queued', waiting_since = now(), worker_id = NULL, slot = NULL, claimed_at = NULL, started_at = NULL, last_seq = last_seq + 1`;
+const BACK = `status = 'queued', waiting_since = now(), worker_id = NULL, slot = NULL, dialled_by = NULL, claimed_at = NULL, started_at = NULL, last_seq = last_seq + 1`;
 const requeueing = (change: string, parameters: { readonly code: string; readonly detail: string }): string =>
   movingRow(change, { kept: `${LOGGED}, agent_id`, returned: 'id, agent_id, status', ...parameters });
 /** A report may have overtaken a lost `run_started`: whoever reports has begun. */

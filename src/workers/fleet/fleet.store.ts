@@ -2,10 +2,11 @@ import type { Database } from '../../platform/db/database.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { Speaker } from '../presence/presence.service.ts';
+import type { DirectFacts } from './direct.policy.ts';
 import type { ClosedBy, Mode } from './lights.policy.ts';
 
 /** A registered worker with the runs it holds. */
-export interface WorkerRow {
+export interface WorkerRow extends DirectFacts {
   readonly id: string;
   readonly agent_id: string;
   readonly agent_name: string;
@@ -13,7 +14,6 @@ export interface WorkerRow {
   readonly version: string;
   readonly sdk_version: string | null;
   readonly dialect: '0.1' | '0.2' | '0.3';
-  readonly endpoint_url: string | null;
   readonly cluster_name: string | null;
   readonly namespace: string | null;
   readonly pod_name: string | null;
@@ -55,6 +55,7 @@ export interface HeldRun {
 export interface WorkerDetailRow extends WorkerRow {
   readonly manifest: JsonObject | null;
   readonly claimed_handle: string | null;
+  readonly direct_called_at: Date | null;
   readonly wanted_version: string | null;
   readonly config: { readonly applied_version?: string; readonly unsupported_ops?: string[] };
   readonly channel_replica: string | null;
@@ -78,7 +79,7 @@ export interface WorkerFilter {
 
 const COLUMNS = `
   w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, w.version, w.sdk_version,
-  w.dialect, w.endpoint_url, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
+  w.dialect, w.endpoint_url, direct.outcome AS direct_outcome, direct.said AS direct_said, direct.called_at AS direct_called_at, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
   w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by, w.unacked_since,
   terms.silent_limit_seconds, hearing.since AS hearing_since, coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
 const FROM = `FROM worker AS w
@@ -86,6 +87,8 @@ const FROM = `FROM worker AS w
     LEFT JOIN agent_terms AS terms ON terms.account_id = w.account_id AND terms.agent_id = w.agent_id
     LEFT JOIN agent_directory AS agent ON agent.account_id = w.account_id AND agent.id = w.agent_id
     LEFT JOIN worker_token_state AS token ON token.account_id = w.account_id AND token.id = w.token_id
+    LEFT JOIN direct_state AS direct
+      ON direct.dialled_account = w.account_id AND direct.dialled_worker = w.id AND direct.dialled_url = w.endpoint_url
     LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(cluster_name text, namespace text, pod_name text) ON true
    CROSS JOIN LATERAL (
      SELECT coalesce(json_agg(json_build_object(

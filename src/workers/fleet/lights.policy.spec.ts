@@ -120,7 +120,7 @@ describe('which rule keeps runs from a worker', () => {
   /** Each signs of life that differ, and what else does. */
   type Situation = readonly [signs: Partial<Signs>, standing: Partial<Candidate>];
   const of = ([signs, standing]: Situation): Candidate => ({
-    ...{ lost: null, isTokenValid: true, mode: 'normal', modeSince: null, busySince: null },
+    ...{ lost: null, isTokenValid: true, mode: 'normal', modeSince: null, isDialable: false, busySince: null },
     lights: lightsOf({ ...WELL, ...signs }, WINDOWS),
     ...standing,
   });
@@ -138,6 +138,19 @@ describe('which rule keeps runs from a worker', () => {
     ['its token is dead', [{}, { isTokenValid: false }], excluded('worker.token_revoked', null), no],
     ['it does not claim', [{ lastClaimAt: ago(26) }, {}], excluded('worker.not_claiming', ago(1)), no],
     ['it never claimed', [{ lastClaimAt: null }, {}], excluded('worker.not_claiming', ago(600)), no],
+    ['it never claimed, and is dialled', [{ lastClaimAt: null }, { isDialable: yes }], null, yes],
+    [
+      'it is dialled, and paused',
+      [{ lastClaimAt: null }, { isDialable: yes, ...as('paused') }],
+      excluded('worker.paused', ago(40)),
+      no,
+    ],
+    [
+      'it is dialled, and busy',
+      [{ lastClaimAt: null }, { isDialable: yes, ...busy }],
+      excluded('worker.busy', ago(30)),
+      yes,
+    ],
     ['it is busy', [{}, busy], excluded('worker.busy', ago(30)), yes],
     ['it is paused', [{}, as('paused')], excluded('worker.paused', ago(40)), no],
     ['it is paused and busy', [{}, { ...as('paused'), ...busy }], excluded('worker.paused', ago(40)), no],

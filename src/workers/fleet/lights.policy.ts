@@ -86,6 +86,8 @@ export interface Candidate {
   readonly isTokenValid: boolean;
   readonly mode: Mode;
   readonly modeSince: Date | null;
+  /** It need not ask: runs are taken to it. */
+  readonly isDialable: boolean;
   /** When its last slot was taken; null while one is free. */
   readonly busySince: Date | null;
 }
@@ -102,14 +104,15 @@ export interface Exclusion {
  * A lame duck counts as excluded; that it is given what nobody else can take is for whoever knows the others.
  */
 export function exclusionOf(candidate: Candidate): Exclusion | null {
-  const { lights, lost, isTokenValid, mode, modeSince, busySince } = candidate;
+  const { lights, lost, isTokenValid, mode, modeSince, isDialable, busySince } = candidate;
+  const isAsking = lights.claim.state === 'ok';
   if (lost || lights.process.state !== 'ok') return excluded('worker.offline', lost?.at ?? lights.process.since);
   if (!isTokenValid) return excluded('worker.token_revoked', null);
   if (mode === 'draining' || mode === 'paused') return excluded(`worker.${mode}`, modeSince);
-  if (lights.claim.state !== 'ok') return excluded('worker.not_claiming', lights.claim.since);
+  if (!isAsking && !isDialable) return excluded('worker.not_claiming', lights.claim.since);
   if (busySince) return excluded('worker.busy', busySince);
   if (mode === 'lame_duck') return excluded('worker.lame_duck', modeSince);
-  if (lights.channel.state !== 'down') return null;
+  if (lights.channel.state !== 'down' || !isAsking) return null;
   return { code: 'worker.channel_stale', since: lights.channel.since, isEligible: true };
 }
 

@@ -1,4 +1,6 @@
 import type { Config } from '../../platform/config/config.ts';
+import { openedBy, type Opened } from '../../platform/outbound/address.policy.ts';
+import { isDialable, type DirectFacts } from './direct.policy.ts';
 import type { WorkerRow } from './fleet.store.ts';
 import { lightsOf, type Candidate, type Lights, type Windows } from './lights.policy.ts';
 import { lossAheadOf, lossTermsIn, type Loss, type LossLimits } from './loss.policy.ts';
@@ -22,17 +24,24 @@ export type WorkerSigns = Pick<
   | 'mode'
   | 'mode_since'
   | 'max_concurrent'
-> & { readonly runs: readonly Pick<WorkerRow['runs'][number], 'since' | 'started_at' | 'slot'>[] };
+> &
+  DirectFacts & {
+    /** A channel of its agent is open, whoever’s; absent: its own is asked about. */
+    readonly has_channel?: boolean;
+    readonly runs: readonly Pick<WorkerRow['runs'][number], 'since' | 'started_at' | 'slot'>[];
+  };
 
 /** Against what the signs are held. */
 export interface SignLimits {
   readonly windows: Windows;
   /** Of the installation; an agent may have a silent limit of its own. */
   readonly loss: LossLimits;
+  readonly opened: Opened;
 }
 
 export function signLimits(
-  config: LossLimits & Pick<Config, 'presenceWindowSeconds' | 'claimWindowSeconds' | 'channelPingSeconds'>,
+  config: LossLimits &
+    Pick<Config, 'presenceWindowSeconds' | 'claimWindowSeconds' | 'channelPingSeconds' | 'outboundAllow'>,
 ): SignLimits {
   const { presenceWindowSeconds, claimWindowSeconds, channelPingSeconds } = config;
   return {
@@ -42,6 +51,7 @@ export function signLimits(
       pingSeconds: channelPingSeconds,
     },
     loss: config,
+    opened: openedBy(config.outboundAllow),
   };
 }
 
@@ -54,7 +64,7 @@ export interface Assessment {
 }
 
 /** How a worker is, by its signs. */
-export function assess(row: WorkerSigns, { windows, loss }: SignLimits): Assessment {
+export function assess(row: WorkerSigns, { windows, loss, opened }: SignLimits): Assessment {
   const slotted = row.runs.filter(({ slot }) => slot !== null);
   const slotsTaken = slotted.length;
   const lights = lightsOf(signsOf(row, slotsTaken), windows);
@@ -65,10 +75,15 @@ export function assess(row: WorkerSigns, { windows, loss }: SignLimits): Assessm
     isTokenValid: row.token_is_valid,
     mode: row.mode,
     modeSince: row.mode_since,
+    isDialable: !(row.has_channel ?? hasChannel(row)) && isDialable(row, opened),
     busySince:
       slotsTaken < row.max_concurrent ? null : new Date(Math.max(...slotted.map(({ since }) => Date.parse(since)))),
   };
   return { lights, ahead, slotsTaken, candidate };
+}
+
+function hasChannel({ channel_opened_at: opened, channel_closed_at: closed }: WorkerSigns): boolean {
+  return opened !== null && (closed === null || closed < opened);
 }
 
 /** What it was only offered is offered again earlier; that does not lose the worker. */

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { wireTime } from '../../platform/clock/clock.ts';
 import type { WorkerDetail, WorkerView } from './fleet.contract.ts';
 import type { WorkerDetailRow, WorkerRow } from './fleet.store.ts';
+import { directExclusion, directResult } from './direct.policy.ts';
 import { endpointFlaw } from '../registration/endpoint.policy.ts';
 import { exclusionOf, isAssignable, type Light, type Lights } from './lights.policy.ts';
 import { assess, type SignLimits } from './signs.policy.ts';
@@ -10,7 +11,7 @@ type View = z.input<typeof WorkerView>;
 
 /** A worker's row in the words of the wire, with the lights that follow from it. */
 export function workerView(row: WorkerRow, limits: SignLimits): View {
-  const { windows } = limits;
+  const { windows, opened } = limits;
   const { lights, ahead, candidate, slotsTaken } = assess(row, limits);
   const { lost } = candidate;
   const silentAt = new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000);
@@ -20,7 +21,11 @@ export function workerView(row: WorkerRow, limits: SignLimits): View {
     worker_id: row.id,
     agent_name: row.agent_name,
     ...{ agent_id, generation, version, sdk_version, dialect, cluster_name, namespace, pod_name, mode, endpoint_url },
-    delivery: lights.channel.state === 'down' ? ['claim'] : ['channel', 'claim'],
+    delivery: [
+      ...(lights.channel.state === 'down' ? [] : (['channel'] as const)),
+      'claim',
+      ...(directExclusion(row, opened) === undefined ? (['direct'] as const) : []),
+    ],
     state: lights.process.state === 'ok' && !lost ? 'online' : 'offline',
     lost: lost && { at: wireTime(lost.at), rule: lost.rule },
     assignable: isAssignable(candidate),
@@ -60,7 +65,10 @@ export function workerDetail(row: WorkerDetailRow, limits: SignLimits): z.input<
       round_trip_ms: row.round_trip_ms,
       closed_by: row.channel_closed_by,
     },
-    direct: { last_result: endpointFlaw(row.manifest ?? {}), last_at: null },
+    direct: {
+      last_result: directResult(row, limits.opened) ?? endpointFlaw(row.manifest ?? {}),
+      last_at: timeOrNull(row.direct_called_at),
+    },
     token: { state: tokenState(row), expires_at: timeOrNull(row.token_expires_at) },
   };
 }
