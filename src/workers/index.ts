@@ -2,7 +2,7 @@
 export { Channels } from './channel/channel.service.ts';
 export { Lights as LightsView, WorkerPath } from './fleet/fleet.contract.ts';
 export { Fleet } from './fleet/fleet.service.ts';
-export { directResult, type DirectFacts } from './fleet/direct.policy.ts';
+export { directResult } from './fleet/direct.policy.ts';
 export { exclusionOf, type Exclusion } from './fleet/lights.policy.ts';
 export { lossAheadOf, lossOf, lossTermsIn, type LossRow, type LossRule } from './fleet/loss.policy.ts';
 export { assess, signLimits, type Assessment, type WorkerSigns } from './fleet/signs.policy.ts';

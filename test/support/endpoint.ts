@@ -8,7 +8,7 @@ export interface Asked {
   readonly params: Json;
   readonly id: string;
   /** Answers with a result; other answers are up to the test. */
-  result(result: object): void;
+  readonly result: (result: object) => void;
   readonly response: http.ServerResponse;
 }
 
@@ -47,7 +47,7 @@ export class StubEndpoint {
   }
 
   private async take(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
-    const body = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8')) as Json;
+    const body = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'));
     const result = (value: object): void => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result: value }));

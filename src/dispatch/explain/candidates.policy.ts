@@ -144,7 +144,7 @@ function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost, 
     case 'worker.lame_duck':
       return { since, detail: mode, message: 'It is about to leave, and another worker that fits is there.' };
     case 'worker.not_claiming':
-      return { since, detail: direct === null ? {} : { direct }, message: notClaiming(lights.claim.why, direct) };
+      return { since, ...notClaiming(lights.claim.why, direct) };
     case 'worker.busy': {
       const run_ids = worker.runs.flatMap(({ run_id, slot }) => (slot === null ? [] : [run_id]));
       return { since, detail: { run_ids }, message: `All its slots are taken (${worker.max_concurrent}).` };
@@ -154,8 +154,9 @@ function aboutWorker({ code, since: known }: Exclusion, { worker, lights, lost, 
   }
 }
 
-function notClaiming(why: string | null, direct: string | null): string {
-  return direct === null ? sentence(why) : `${sentence(why)} Dialled: ${direct}.`;
+function notClaiming(why: string | null, direct: string | null): Pick<Because, 'detail' | 'message'> {
+  if (direct === null) return { message: sentence(why) };
+  return { detail: { direct }, message: `${sentence(why)} Dialled: ${direct}.` };
 }
 
 function sentence(why: string | null): string {

@@ -14,21 +14,21 @@ function facts(
 }
 
 describe('a worker that gives an address', () => {
-  it.each<[string, DirectFacts, boolean, boolean, string | null]>([
-    ['none', facts(null), false, false, null],
-    ['one that was never called', facts(PUBLIC), true, true, null],
-    ['one that the operator opened', facts('http://10.1.0.7:8010'), true, true, null],
-    ['one that answered', facts(PUBLIC, 'answered'), true, true, 'answered'],
-    ['one whose answer was lost', facts(PUBLIC, 'lost', 'it hung up'), true, true, 'lost: it hung up'],
-    ['one that refused', facts(PUBLIC, 'unsent', 'refused'), true, false, 'unsent: refused'],
-    ['one whose name may not be called', facts(PUBLIC, 'excluded', 'private'), false, false, 'excluded: private'],
+  it.each<[string, DirectFacts, readonly [mayBeCalled: boolean, canBeDialled: boolean, result: string | null]]>([
+    ['none', facts(null), [false, false, null]],
+    ['one that was never called', facts(PUBLIC), [true, true, null]],
+    ['one that the operator opened', facts('http://10.1.0.7:8010'), [true, true, null]],
+    ['one that answered', facts(PUBLIC, 'answered'), [true, true, 'answered']],
+    ['one whose answer was lost', facts(PUBLIC, 'lost', 'it hung up'), [true, true, 'lost: it hung up']],
+    ['one that refused', facts(PUBLIC, 'unsent', 'refused'), [true, false, 'unsent: refused']],
+    ['one whose name may not be called', facts(PUBLIC, 'excluded', 'private'), [false, false, 'excluded: private']],
     [
       'one that is not public',
       facts('https://10.2.0.1', 'answered'),
-      ...([false, false, 'excluded: 10.2.0.1 is no public address (private)'] as const),
+      [false, false, 'excluded: 10.2.0.1 is no public address (private)'],
     ],
-    ['what is none', facts('nonsense'), false, false, 'excluded: it is no absolute URL'],
-  ])('%s', (_what, given, mayBeCalled, canBeDialled, result) => {
+    ['what is none', facts('nonsense'), [false, false, 'excluded: it is no absolute URL']],
+  ])('%s', (_what, given, [mayBeCalled, canBeDialled, result]) => {
     expect(directExclusion(given, OPENED) === undefined).toBe(mayBeCalled);
     expect(isDialable(given, OPENED)).toBe(canBeDialled);
     expect(directResult(given, OPENED)).toBe(result);

@@ -146,14 +146,11 @@ describe('a worker that is not asking, and has no channel', () => {
     const stub = await worker(dialled.url);
     const made = await app.call('POST', '/api/v1/credentials', { key, body: { name: 'OPENAI_KEY', value } });
     expect(made.status).toBe(201);
-    const bound = await app.call('PUT', `/api/v1/agents/${stub.handle}/credentials`, {
-      key,
-      body: { credential_ids: [made.json.id] },
-    });
-    expect([200, 204]).toContain(bound.status);
+    const bindings = `/api/v1/credentials/${made.json.id}/bindings`;
+    expect((await app.call('POST', bindings, { key, body: { agent_id: stub.handle } })).status).toBe(201);
     const ended = await reaches(await queue(stub.handle), 'succeeded');
     expect(JSON.stringify(ended)).not.toContain(value);
-    expect(ended.output.leaked).not.toBeUndefined();
+    expect(ended.output.leaked).toEqual(expect.any(String)); // it was there, and stands masked
   });
 });
 
@@ -351,7 +348,6 @@ describe('U-40: an address that may not be called', () => {
     'https://[::1]:8010',
     'https://2130706434',
     'https://0x7f000002',
-    'http://example.com',
     'https://user:pass@example.com',
     'file:///etc/passwd',
     'no address at all',
