@@ -29,7 +29,7 @@ const outcomes: readonly [string, (asked: Asked) => void, Json][] = [
     'of which the worker knows nothing is lost',
     ({ response, id }) =>
       response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })),
-    { status: 'failed', error: expect.stringMatching(/^delivery_lost: .*Task not found/) },
+    { status: 'failed', error: expect.stringMatching(/^delivery_lost: .*error -32001$/) },
   ],
 ];
 

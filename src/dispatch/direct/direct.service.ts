@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Bus } from '../../platform/bus/bus.ts';
 import { accountKey } from '../../platform/bus/keys.ts';
-import { Clock } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { Database } from '../../platform/db/database.ts';
 import { derivedId } from '../../platform/ids/ids.ts';
@@ -25,8 +24,8 @@ import { EndpointClient } from './endpoint.client.ts';
 import type { Job, Said } from './message.policy.ts';
 
 const SHARE_OF_ACCOUNT = 4;
-/** The database decides when a run's time is over; the call only outlives it. */
-const BEYOND_DEADLINE_MS = 10_000;
+/** The database decides when a run's time is over, and we hang up then. */
+const FOR_EVER_MS = Number.MAX_SAFE_INTEGER;
 /** What a worker answered is not lost to an outage of the database that is over within a minute. */
 const KEEP_TRIES = 40;
 const KEEP_PAUSE_MS = 1_500;
@@ -63,7 +62,6 @@ export class DirectDispatch implements OnModuleInit, OnApplicationShutdown {
     @Inject(OperationRunner) private readonly runner: OperationRunner,
     @Inject(Database) private readonly database: Database,
     @Inject(Replica) private readonly replica: Replica,
-    @Inject(Clock) private readonly clock: Clock,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(Bus) private readonly bus: Bus,
   ) {}
@@ -147,8 +145,7 @@ export class DirectDispatch implements OnModuleInit, OnApplicationShutdown {
 
   private async deliver(flight: Flight, job: Job): Promise<void> {
     const { endpoint_url: url } = flight.worker;
-    const withinMs = Math.max(0, Date.parse(job.deadline) - this.clock.nowMs()) + BEYOND_DEADLINE_MS;
-    const how = { signal: flight.hangUp.signal, withinMs, maySend: () => this.begin(flight) };
+    const how = { signal: flight.hangUp.signal, withinMs: FOR_EVER_MS, maySend: () => this.begin(flight) };
     let said: Said;
     try {
       said = await this.endpoints.send(url, job, how);

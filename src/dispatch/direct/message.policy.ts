@@ -36,13 +36,14 @@ function requestOf(method: string, id: string, params: object): string {
   return JSON.stringify({ jsonrpc: '2.0', id, method, params });
 }
 
-/** What an endpoint said of a run. `unknown`: nothing that tells how it ended. */
+/** What an endpoint said of a run. `unknown`: nothing that tells how it ended; `why` is in our words, since nobody masks it. */
 export type Said =
   | { readonly kind: 'succeeded'; readonly output: JsonObject; readonly usage: unknown; readonly snapshot: unknown }
   | { readonly kind: 'failed'; readonly error: string; readonly snapshot: unknown }
   | { readonly kind: 'unknown'; readonly why: string };
 
 const FAILED: ReadonlySet<unknown> = new Set(['failed', 'rejected', 'canceled', 'auth-required', 'input-required']);
+const GOES_ON: ReadonlySet<unknown> = new Set(['submitted', 'working']);
 const NO_REASON = 'the endpoint reported a failure without a text';
 const DETAIL_LENGTH = 20_000;
 
@@ -60,7 +61,8 @@ export function readAnswer(
   const { result, error } = read.value;
   if (isJsonObject(error)) {
     const text = `JSON-RPC error ${String(error['code'])}: ${String(error['message'])}`.slice(0, DETAIL_LENGTH);
-    return method === 'message/send' ? { kind: 'failed', error: text, snapshot: undefined } : unknown(text);
+    if (method === 'message/send') return { kind: 'failed', error: text, snapshot: undefined };
+    return unknown(`it says nothing but the error ${Number(error['code'])}`);
   }
   if (!isJsonObject(result)) return unknown('its answer holds no result');
   return Array.isArray(result['parts']) && result['status'] === undefined
@@ -76,7 +78,8 @@ function readTask(task: JsonObject): Said {
     const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'].filter(isJsonObject) : [];
     return succeeded(artifacts.length > 0 ? artifacts : [message], about);
   }
-  if (!FAILED.has(status['state'])) return unknown(`its task is ${String(status['state'])}`.slice(0, 200));
+  if (!FAILED.has(status['state']))
+    return unknown(GOES_ON.has(status['state']) ? 'its task goes on' : 'its task is in no known state');
   const text = textOf(partsIn([message])) || `${NO_REASON} (${String(status['state'])})`;
   return { kind: 'failed', error: text, snapshot: about[SNAPSHOT] };
 }

@@ -248,8 +248,6 @@ function sentenceOf(error: unknown): string {
   if (name === 'TimeoutError' || (cause as Error | undefined)?.name === 'TimeoutError') return 'its time was over';
   if (code === 'ECONNREFUSED') return 'the connection was refused';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name was not found';
-  return [code, message]
-    .filter((part) => part !== undefined && part !== '')
-    .join(': ')
-    .slice(0, 300);
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another name';
+  return code ?? message; // the message of whoever gives a code may quote the peer
 }

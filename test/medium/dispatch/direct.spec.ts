@@ -108,7 +108,7 @@ describe('a worker that is not asking, and has no channel', () => {
       { status: 'failed', error: expect.stringContaining('without a text') },
     ],
     ['a rejected task', taskIn('rejected', 'not me'), { status: 'failed', error: 'not me' }],
-    ['a task that goes on', taskIn('working'), { status: 'failed', error: 'delivery_lost: its task is working' }],
+    ['a task that goes on', taskIn('working'), { status: 'failed', error: 'delivery_lost: its task goes on' }],
     [
       'a completed task with artifacts',
       {

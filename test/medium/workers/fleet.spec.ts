@@ -212,8 +212,15 @@ describe('the lights of a real worker', () => {
 
 describe('the address that a worker offers', () => {
   it.each([
-    ['http://10.0.0.1:8010', { endpoint_url: 'http://10.0.0.1:8010', direct: { last_result: null } }],
-    ['no address at all', { endpoint_url: 'no address at all', direct: { last_result: null } }],
+    ['https://worker.example', { endpoint_url: 'https://worker.example', direct: { last_result: null } }],
+    [
+      'http://10.0.0.1',
+      { endpoint_url: 'http://10.0.0.1', direct: { last_result: expect.stringMatching(/^excluded: .*private/) } },
+    ],
+    [
+      'no address at all',
+      { endpoint_url: 'no address at all', direct: { last_result: 'excluded: it is no absolute URL' } },
+    ],
     ['', { endpoint_url: null, direct: { last_result: null } }],
     [8010, { endpoint_url: null, direct: { last_result: 'its address is no text' } }],
     ['x'.repeat(2_001), { endpoint_url: null, direct: { last_result: expect.stringContaining('longer than') } }],
