@@ -26,7 +26,7 @@ const DEFAULTS = { selector: 'ExportDefaultDeclaration', message: 'Exports have 
 export default tseslint.config(
   {
     ignores: [
-      'dist/',
+      '**/dist/',
       'generated/',
       'node_modules/',
       '.signalbox/',

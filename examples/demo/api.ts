@@ -1,7 +1,7 @@
 /** The REST interface of the control plane, as far as the demo uses it. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { serverSentEvents } from '../worker/sse.ts';
+import { serverSentEvents } from '../worker/src/sse.ts';
 
 export interface Usage {
   readonly provider?: string | null;

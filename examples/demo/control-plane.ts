@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isObject } from '../worker/frames.ts';
+import { isObject } from '../worker/src/json.ts';
 import { Child } from './children.ts';
 
 /** Where the control plane keeps its database, keys and the owner's API key. */

@@ -8,7 +8,7 @@ import { dim, line } from './print.ts';
 
 /** From `dist/examples/demo/` to the files as they are in the repository. */
 const EXAMPLES = path.join(import.meta.dirname, '../../../examples');
-const TYPESCRIPT_WORKER = path.join(import.meta.dirname, '../worker/main.js');
+const TYPESCRIPT_WORKER = path.join(import.meta.dirname, '../agents/glossary.js');
 const PYTHON_WORKER = path.join(EXAMPLES, 'python/worker.py');
 
 /** A worker process does not go through a proxy to reach the control plane next to it. */

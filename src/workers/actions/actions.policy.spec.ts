@@ -23,6 +23,7 @@ describe('an action on a worker', () => {
     ['0.3', '0.3.0', false],
     ['0.3', 'v1.2+0123456789ab', false],
     ['0.3', null, false],
+    ['0.3', 'signalbox-worker/0.1.0', true],
     ['0.2', '0.4.13', false],
     ['0.1', '0.1.1', false],
   ])('dialect %s, SDK %s knows drain_restart: %s', (dialect, sdk_version, expected) => {

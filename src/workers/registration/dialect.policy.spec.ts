@@ -22,6 +22,8 @@ describe('the dialect of a worker', () => {
       { wire_protocol_version: 2, ...USE_CASES, max_concurrent: 4 },
       '0.3',
     ],
+    ['our library names itself', { wire_protocol_version: 2, sdk_version: 'signalbox-worker/0.1.0' }, '0.3'],
+    ['nobody else is our library', { wire_protocol_version: 2, sdk_version: 'my-signalbox-worker/0.1.0' }, '0.2'],
     [
       'an unknown version is the most fragile',
       { wire_protocol_version: 2, ...USE_CASES, sdk_version: 'nightly' },

@@ -4,6 +4,8 @@ import { isJsonObject, type JsonObject } from '../../platform/json/json.ts';
 export type Dialect = '0.1' | '0.2' | '0.3';
 
 const RELEASE = /^\d+\.\d+\.\d+$/;
+/** The worker library of this repository (`examples/worker`), which knows every frame that there is. */
+const OURS = /^signalbox-worker\/\d+\.\d+\.\d+$/;
 /** How 0.3.0 to about 0.3.4 named themselves: image tag and commit. */
 const TAG_AND_COMMIT = /^.*\+[0-9a-f]{12}$/;
 
@@ -16,6 +18,7 @@ export function dialectOf(manifest: JsonObject): Dialect {
   if (version === undefined || version === null) return '0.1';
   if (version !== 2) return '0.2';
   const sdk = manifest['sdk_version'];
+  if (typeof sdk === 'string' && OURS.test(sdk)) return '0.3';
   if (typeof sdk === 'string' && RELEASE.test(sdk)) return sdk.startsWith('0.2.') ? '0.2' : '0.3';
   const card = manifest['agent_card'];
   const hasUseCases = isJsonObject(card) && Array.isArray(card['use_cases']);
@@ -30,6 +33,7 @@ export function isSince(
   first: Release,
   { dialect, sdk_version: version }: { readonly dialect: Dialect; readonly sdk_version: string | null },
 ): boolean {
+  if (version !== null && OURS.test(version)) return true;
   if (dialect !== '0.3' || version === null || !RELEASE.test(version)) return false;
   const parts = version.split('.').map(Number);
   const differs = parts.findIndex((part, place) => part !== first[place]);

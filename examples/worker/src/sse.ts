@@ -6,12 +6,15 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-/** Reads an answer of type `text/event-stream` event by event, until the server ends it or the request is aborted. */
-export async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
+/**
+ * Reads an answer of type `text/event-stream` event by event, until the server ends it or the request is aborted.
+ * `onBytes` is called whenever something comes, also when it is only a comment.
+ */
+export async function* serverSentEvents(response: Response, onBytes?: () => void): AsyncGenerator<ServerSentEvent> {
   let id = '';
   let event = 'message';
   let data: string[] = [];
-  for await (const line of lines(response)) {
+  for await (const line of lines(response, onBytes)) {
     const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     if (field === 'id') id = value;
     else if (field === 'event') event = value;
@@ -24,11 +27,12 @@ export async function* serverSentEvents(response: Response): AsyncGenerator<Serv
   }
 }
 
-async function* lines(response: Response): AsyncGenerator<string> {
+async function* lines(response: Response, onBytes?: () => void): AsyncGenerator<string> {
   if (!response.body) return;
   const decoder = new TextDecoder();
   let rest = '';
   for await (const bytes of response.body) {
+    onBytes?.();
     const complete = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/);
     rest = complete.pop() ?? '';
     yield* complete;

@@ -7,9 +7,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { JsonObject } from './frames.ts';
-import { RunFailure, type Run } from './run.ts';
-import { runWorker } from './worker.ts';
+import { RunFailure, runAgent, type JsonObject, type Run } from '../worker/src/index.ts';
 
 const MODEL = { provider: 'signalbox', model: 'demo-glossary' };
 const STREAM_MS = 2_000;
@@ -43,11 +41,11 @@ interface Question {
   readonly fail?: boolean;
 }
 
-async function answer(run: Run): Promise<JsonObject> {
-  const { prompt = 'What is a run?', words, seconds = 0, fail = false }: Question = run.input;
+async function answer(run: Run<Question>): Promise<JsonObject> {
+  const { prompt = 'What is a run?', words, seconds = 0, fail = false } = run.input;
   return run.span('answer', 'agent', { prompt }, async () => {
-    run.log('info', `asked: ${prompt}`, { characters: prompt.length });
-    run.message('Looking it up.');
+    await run.log('info', `asked: ${prompt}`, { characters: prompt.length });
+    await run.message('Looking it up.');
     const entries = await lookUp(run, prompt);
     await pause(seconds * 1_000, undefined, { signal: run.signal });
     if (fail) throw new RunFailure('the input asked for a failure', { step: 'generate', entries: entries.length });
@@ -57,30 +55,28 @@ async function answer(run: Run): Promise<JsonObject> {
 }
 
 /** The tool: finds the glossary entries whose word is in the prompt. */
-async function lookUp(run: Run, prompt: string): Promise<readonly string[]> {
-  return run.span('lookup', 'tool', { args: { prompt } }, async (span) => {
+async function lookUp(run: Run<Question>, prompt: string): Promise<readonly string[]> {
+  return run.tool('lookup', { prompt }, async () => {
     await pause(150, undefined, { signal: run.signal });
     const asked = (prompt.toLowerCase().match(/[a-z]+/g) ?? []).map((word) => word.replace(/s$/, ''));
     const found = [...new Set(asked)].filter((word) => Object.hasOwn(GLOSSARY, word));
-    span.result({ found });
     return found.length > 0 ? found.flatMap((word) => GLOSSARY[word] ?? []) : Object.values(GLOSSARY);
   });
 }
 
 /** The generation: says the answer word by word, and counts words where a model would count tokens. */
-async function generate(run: Run, prompt: string, answerWords: readonly string[]): Promise<string> {
+async function generate(run: Run<Question>, prompt: string, answerWords: readonly string[]): Promise<string> {
   return run.span('generate', 'llm', { model: MODEL.model }, async (span) => {
     let text = '';
     for (const word of answerWords) {
       text = text === '' ? word : `${text} ${word}`;
-      run.output(text);
+      await run.output(text);
       await pause(STREAM_MS / answerWords.length, undefined, { signal: run.signal });
     }
-    const input_tokens = prompt.split(/\s+/).length;
-    const output_tokens = answerWords.length;
-    const usage = { ...MODEL, input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
-    run.usage(usage);
-    span.result({ call_usage: usage });
+    const inputTokens = prompt.split(/\s+/).length;
+    const outputTokens = answerWords.length;
+    await run.usage({ ...MODEL, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens });
+    span.result({ words: outputTokens });
     return text;
   });
 }
@@ -92,36 +88,24 @@ function toLength(text: string, length: number | undefined): readonly string[] {
   return Array.from({ length }, (_, index) => words[index % words.length] ?? '');
 }
 
-const drain = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => drain.abort());
-
-try {
-  await runWorker({
-    url: process.env['AGENTOPS_URL'] ?? 'http://127.0.0.1:8080',
-    token: process.env['AGENTOPS_WORKER_TOKEN'] ?? '',
-    agentId: process.env['AGENTOPS_AGENT_ID'] ?? 'demo',
-    workerId: process.env['AGENTOPS_WORKER_ID'],
+await runAgent<Question>({
+  agent: {
+    id: process.env['AGENTOPS_AGENT_ID'] ?? 'demo',
     name: 'Demo',
-    agent: {
-      description: 'Explains the words of a control plane for agents.',
-      version: '1.0.0',
-      model: MODEL.model,
-      tools: ['lookup'],
-      input_schema: INPUT_SCHEMA,
-      default_input: { prompt: 'What is a run, and what is a worker?' },
-      skills: [
-        {
-          skill_id: 'glossary',
-          name: 'Glossary',
-          description: 'What the words of a control plane mean.',
-          content: Object.values(GLOSSARY).join('\n'),
-        },
-      ],
-    },
-    onRun: answer,
-    signal: drain.signal,
-  });
-} catch (error) {
-  console.error(`worker: ${String(error)}`);
-  process.exitCode = 1;
-}
+    description: 'Explains the words of a control plane for agents.',
+    version: '1.0.0',
+    model: MODEL.model,
+    tools: ['lookup'],
+    inputSchema: INPUT_SCHEMA,
+    defaultInput: { prompt: 'What is a run, and what is a worker?' },
+    skills: [
+      {
+        id: 'glossary',
+        name: 'Glossary',
+        description: 'What the words of a control plane mean.',
+        content: Object.values(GLOSSARY).join('\n'),
+      },
+    ],
+  },
+  onRun: answer,
+});
