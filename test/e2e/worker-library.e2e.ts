@@ -17,7 +17,7 @@ let server: RunningServer;
 const programs: ChildProcess[] = [];
 const started: LibraryWorker[] = [];
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ env: { SIGNALBOX_CHANNEL_PING_SECONDS: '0.5' } });
 });
 afterEach(async () => {
   for (const program of programs.splice(0)) program.kill('SIGKILL');

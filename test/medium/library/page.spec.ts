@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startApp, type Json, type RunningApp } from '../../support/app.ts';
+import { startStub } from '../../support/stub-worker.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const MARK = '---- the next block';
@@ -48,6 +49,22 @@ it('every command of docs/writing-a-worker.md works, and is answered as the page
     const read: Json = { command, answer: JSON.parse(answers[index] ?? '') };
     expect(read).toMatchObject({ command, answer: promised(answer) });
   }
+}, 60_000);
+
+it('every command of docs/runbook.md works, on an agent, a worker and a run that are there', async () => {
+  const { key } = await app.account();
+  const worker = await startStub(app, key, { handle: 'troubled' });
+  const { json: run } = await app.call('POST', '/api/v1/runs', { key, body: { agent_id: 'troubled' } });
+  const blocks = await blocksOf('docs/runbook.md');
+  expect(blocks.length).toBeGreaterThan(5);
+  const names = { AGENT: 'troubled', WORKER: worker.id, RUN: run.run_id };
+  const environment = { PATH: process.env['PATH'], URL: app.url, KEY: key, ...names };
+  const script = ['set -eu', ...blocks.map(({ command }) => command)].join('\n');
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env: environment, cwd: '/' });
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  expect(lines.filter((line) => line === '200')).toHaveLength(2); // `code` of what is well
+  for (const line of lines.filter((one) => one !== '200')) expect(() => JSON.parse(line) as unknown).not.toThrow();
+  expect(stdout).toContain(`"worker_id":"${worker.id}"`);
 }, 60_000);
 
 it('the agent that README.md shows is the file, and has at most 40 lines', async () => {

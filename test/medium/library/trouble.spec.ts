@@ -14,7 +14,7 @@ let proxy: WorkerProxy;
 let key: string;
 const started: LibraryWorker[] = [];
 beforeAll(async () => {
-  app = await startApp({ env: { SIGNALBOX_FRAME_LIMIT_BYTES: '200000' } });
+  app = await startApp({ env: { SIGNALBOX_FRAME_LIMIT_BYTES: '200000', SIGNALBOX_CHANNEL_PING_SECONDS: '0.5' } });
   proxy = await WorkerProxy.before(() => [app.url]);
   ({ key } = await app.account());
 });
