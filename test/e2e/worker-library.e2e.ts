@@ -13,6 +13,9 @@ jest.setTimeout(60_000); // starts and restarts on a busy machine
 
 const HELLO = path.resolve(import.meta.dirname, '../../dist/examples/agents/hello.js');
 
+/** Some seconds of words, so that runs are still under way when somebody looks. */
+const LONG = 'and you '.repeat(20);
+
 let server: RunningServer;
 const programs: ChildProcess[] = [];
 const started: LibraryWorker[] = [];
@@ -87,7 +90,7 @@ describe('the agent that README.md shows', () => {
     const { program, ended, said } = hello({ AGENTOPS_URL: server.url, AGENTOPS_WORKER_TOKEN: await token('hello') });
     await online('hello');
     const order = (): Promise<Json> =>
-      rest().ask<Json>('POST', '/api/v1/runs', { body: { agent_id: 'hello', input: {} } });
+      rest().ask<Json>('POST', '/api/v1/runs', { body: { agent_id: 'hello', input: { name: LONG } } });
     const held: Json[] = await Promise.all([order(), order(), order()]);
     const run = (id: string): Promise<Json> => rest().ask<Json>('GET', `/api/v1/runs/${id}`);
     await eventually(async () =>
@@ -100,7 +103,7 @@ describe('the agent that README.md shows', () => {
     program.kill('SIGTERM');
     await eventually(async () => {
       const workers = await rest().ask<Json>('GET', '/api/v1/workers?agent_id=hello&state=online');
-      expect(workers[0].mode).toBe('draining');
+      expect(workers.map(({ mode }: Json) => mode)).toContain('draining'); // one that was killed may still be on the list
     });
     const late = await order();
     expect(await ended).toEqual([0, null]);
