@@ -18,12 +18,16 @@ export function dialectOf(manifest: JsonObject): Dialect {
   if (version === undefined || version === null) return '0.1';
   if (version !== 2) return '0.2';
   const sdk = manifest['sdk_version'];
-  if (typeof sdk === 'string' && OURS.test(sdk)) return '0.3';
+  if (isOurs(sdk)) return '0.3';
   if (typeof sdk === 'string' && RELEASE.test(sdk)) return sdk.startsWith('0.2.') ? '0.2' : '0.3';
   const card = manifest['agent_card'];
   const hasUseCases = isJsonObject(card) && Array.isArray(card['use_cases']);
   const isNamedAsBefore = sdk === undefined || sdk === null || (typeof sdk === 'string' && TAG_AND_COMMIT.test(sdk));
   return hasUseCases && isNamedAsBefore ? '0.3' : '0.2';
+}
+
+function isOurs(sdkVersion: unknown): boolean {
+  return typeof sdkVersion === 'string' && OURS.test(sdkVersion);
 }
 
 type Release = readonly [major: number, minor: number, patch: number];
@@ -33,7 +37,7 @@ export function isSince(
   first: Release,
   { dialect, sdk_version: version }: { readonly dialect: Dialect; readonly sdk_version: string | null },
 ): boolean {
-  if (version !== null && OURS.test(version)) return true;
+  if (isOurs(version)) return true;
   if (dialect !== '0.3' || version === null || !RELEASE.test(version)) return false;
   const parts = version.split('.').map(Number);
   const differs = parts.findIndex((part, place) => part !== first[place]);
