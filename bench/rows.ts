@@ -4,6 +4,7 @@ import { runList } from './rows/b-9-run-list.ts';
 import { runPage } from './rows/b-10-run-page.ts';
 import { ingest } from './rows/b-4-ingest.ts';
 import { liveEvents } from './rows/b-5-live-events.ts';
+import { agentList } from './rows/b-18-agent-list.ts';
 import { steadyInvokes } from './rows/b-2-steady-invokes.ts';
 import { reconnectStorm } from './rows/b-15-reconnect-storm.ts';
 import { startAndIdle } from './rows/b-14-start-and-idle.ts';
@@ -26,4 +27,5 @@ export const ROWS: readonly Row[] = [
   runPage,
   startAndIdle,
   reconnectStorm,
+  agentList,
 ];

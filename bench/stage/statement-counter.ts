@@ -13,6 +13,7 @@ export class StatementCounter {
   readonly url: string;
   private readonly server: net.Server;
   private readonly sockets = new Set<net.Socket>();
+  private readonly connections = new Set<{ statements: number; answeredBytes: number }>();
 
   private constructor(server: net.Server, databaseUrl: string) {
     const url = new URL(databaseUrl);
@@ -30,14 +31,28 @@ export class StatementCounter {
     return new StatementCounter(server, databaseUrl);
   }
 
+  /** How many statements of the connection that was answered most, while something ran: sweeps have others, and are answered little. */
+  async ofTheLargest(run: () => Promise<unknown>): Promise<number> {
+    for (const connection of this.connections) connection.statements = connection.answeredBytes = 0;
+    await run();
+    const [largest] = [...this.connections].sort((a, b) => b.answeredBytes - a.answeredBytes);
+    return largest?.statements ?? 0;
+  }
+
   async close(): Promise<void> {
     this.server.close();
     for (const socket of this.sockets) socket.destroy();
   }
 
   private pass(client: net.Socket, database: net.Socket): void {
-    const reader = new FrontendReader(() => (this.statements += 1));
-    client.on('data', (chunk) => reader.read(chunk));
+    const counted = { statements: 0, answeredBytes: 0 };
+    this.connections.add(counted);
+    const reader = new FrontendReader(() => {
+      this.statements += 1;
+      counted.statements += 1;
+    });
+    client.on('data', (chunk) => reader.read(chunk)).once('close', () => this.connections.delete(counted));
+    database.on('data', ({ length }) => (counted.answeredBytes += length));
     for (const [from, to] of [
       [client, database],
       [database, client],

@@ -38,7 +38,7 @@ await describeSdk('evidence', (sdk) => {
     expect(JSON.stringify(output)).not.toMatch(/postgres|redis:/i);
   });
 
-  it('trap 25: a batch that cannot be said is lost alone; the run goes on and ends well', async () => {
+  it('worker-protocol §23.25: a batch that cannot be said is lost alone; the run goes on and ends well', async () => {
     const { run_id: runId } = await world.invoke(handle, { mode: 'surrogate-log' });
     const { status, log_events: lines } = await world.run(runId);
     expect(status).toBe('succeeded');
@@ -48,7 +48,7 @@ await describeSdk('evidence', (sdk) => {
   }, 30_000);
 
   it(
-    'trap 25: a run whose report cannot be said ends when its worker asks for the next one',
+    'worker-protocol §23.25: a run whose report cannot be said ends when its worker asks for the next one',
     async () => {
       const run = await world.ended(unsayable.run_id, GIVES_UP_WITHIN_MS);
       expect(run.status).toBe('failed');
@@ -138,14 +138,14 @@ function spansAndUsage(handle: string): void {
     expect(usage).toMatchObject({ input_tokens: 80, output_tokens: 20, total_tokens: 100 });
   });
 
-  it('trap 15: a failed run keeps what it had spent', async () => {
+  it('worker-protocol §23.15: a failed run keeps what it had spent', async () => {
     const run = await recorded(handle, { mode: 'spend-and-raise' });
     expect(run).toMatchObject({ status: 'failed', usage: { input_tokens: 12, output_tokens: 6, total_tokens: 18 } });
   });
 }
 
 function logsAndMessages(handle: string): void {
-  it('K-49 trap 12: log lines keep their level, however it is written, their time and their order', async () => {
+  it('K-49 worker-protocol §23.12: log lines keep their level, however it is written, their time and their order', async () => {
     const { log_events: all } = await recorded(handle, { mode: 'logs' });
     const lines = all.filter(({ message }) => message.startsWith('a line of'));
     expect(lines.map(({ message }) => message)).toEqual(['a line of info', 'a line of warning', 'a line of ERROR']);
@@ -165,7 +165,7 @@ function logsAndMessages(handle: string): void {
     ]);
   });
 
-  it('K-27 F-35 trap 12: 300 events that share one id are 300 events, in the order in which they were made', async () => {
+  it('K-27 F-35 worker-protocol §23.12: 300 events that share one id are 300 events, in the order in which they were made', async () => {
     const { run_id: runId } = await recorded(handle, { mode: 'many', count: 300 });
     const lines = (await eventsOf(runId)).filter(({ content }) => content?.startsWith('line '));
     expect(lines.map(({ content }) => content)).toEqual(Array.from({ length: 300 }, (_, number) => `line ${number}`));
@@ -182,7 +182,7 @@ function logsAndMessages(handle: string): void {
 }
 
 function largeValues(handle: string): void {
-  it('F-41 trap 18: an output of 5 MB is answered and kept whole', async () => {
+  it('F-41 worker-protocol §23.18: an output of 5 MB is answered and kept whole', async () => {
     const answer = await world.invoke(handle, { mode: 'big' });
     expect(answer.output?.['blob'] === BLOB).toBe(true);
     expect((await world.run(answer.run_id)).output?.['blob'] === BLOB).toBe(true);
@@ -220,7 +220,7 @@ function largeValues(handle: string): void {
 }
 
 function strangeValues(handle: string): void {
-  it('trap 4: U+2028, U+2029 and U+0085 come back as they were sent, and are escaped in streams', async () => {
+  it('worker-protocol §23.4: U+2028, U+2029 and U+0085 come back as they were sent, and are escaped in streams', async () => {
     const prompt = 'a\u2028b\u2029c\u0085d';
     const { body } = await world.rest.invoke<InvokeAnswer>(handle, { input: { mode: 'separators', prompt } });
     expect(body.output).toEqual({ text: prompt, codes: [...prompt].map((character) => character.codePointAt(0)) });

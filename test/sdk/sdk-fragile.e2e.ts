@@ -105,7 +105,7 @@ function oneRun(sdk: Sdk): void {
     expect(tap.sent('pong')).not.toEqual([]);
   }, 50_000);
 
-  it('traps 1 and 3: every claim was answered 200 within two seconds, and the SDK dropped nothing', async () => {
+  it('worker-protocol §23.1 and §23.3: every claim was answered 200 within two seconds, and the SDK dropped nothing', async () => {
     expect(await world.invoke(handle, { prompt: 'still here' })).toMatchObject({ status: 'succeeded' });
     for (const { status, answer, milliseconds } of tap.sent('run_claim')) {
       expect([status, answer?.type]).toEqual([200, 'run_assignment']);
@@ -177,7 +177,7 @@ function noHotLoop(sdk: Sdk): void {
     await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
   }, 60_000);
 
-  it('F-28 §23.2: database away, database silent, replica draining, token dead, worker forgotten: two claims a second at most', async () => {
+  it('F-28 worker-protocol §23.2: database away, database silent, replica draining, token dead, worker forgotten: two claims a second at most', async () => {
     proxies.away.cut();
     proxies.silent.freeze();
     const gone = leaving.kill('SIGTERM');
@@ -209,7 +209,7 @@ function noHotLoop(sdk: Sdk): void {
     }
   });
 
-  it('§23.2: a dead token and a forgotten worker hear so before the SDK gives up, and not at once', async () => {
+  it('worker-protocol §23.2: a dead token and a forgotten worker hear so before the SDK gives up, and not at once', async () => {
     for (const [name, status] of [
       ['dead', 401],
       ['forgotten', 404],

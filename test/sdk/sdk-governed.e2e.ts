@@ -152,7 +152,7 @@ function configuration(sdk: Sdk): void {
     worker = await world.worker(sdk, handle, { script: 'governed.py' });
   }, 90_000);
 
-  it('trap 7: a new version ends an idle worker once; its successor runs it and stays', async () => {
+  it('worker-protocol §23.7: a new version ends an idle worker once; its successor runs it and stays', async () => {
     const { version } = await configure(handle, { ops: [{ type: 'prompt_append', text: 'Be brief.' }] });
     await eventually(() => expect(worker.isRunning).toBe(false), { within: 40_000 });
     const next = await world.worker(sdk, handle, { script: 'governed.py' });

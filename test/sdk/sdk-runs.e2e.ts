@@ -48,7 +48,7 @@ function startUp(sdk: Sdk): void {
     });
   });
 
-  it('K-2 trap 19: the worker is an instance of its agent, free, and offers no address to be dialled', async () => {
+  it('K-2 worker-protocol §23.19: the worker is an instance of its agent, free, and offers no address to be dialled', async () => {
     const agent = await world.agent(handle);
     expect(agent).toMatchObject({ endpoint_url: null, instances_total: 1, instances_free: 1, instances_busy: 0 });
     const [instance] = agent.instances;
@@ -136,7 +136,7 @@ function invoke(sdk: Sdk): void {
     expect(steps).not.toContain(null);
   });
 
-  it('trap 1: an input that is absent, null or empty reaches the handler as an object, and the worker lives', async () => {
+  it('worker-protocol §23.1: an input that is absent, null or empty reaches the handler as an object, and the worker lives', async () => {
     for (const body of [{}, { input: null }, { input: {} }]) {
       const { body: answer } = await world.rest.invoke<InvokeAnswer>(handle, body);
       expect(answer).toMatchObject({ status: 'succeeded', output: { seen: { input: {} } } });
@@ -266,7 +266,7 @@ function failure(sdk: Sdk): void {
 }
 
 function twoProcesses(sdk: Sdk): void {
-  it('trap 8: 200 runs on two processes are each executed exactly once, as the workers themselves count', async () => {
+  it('worker-protocol §23.8: 200 runs on two processes are each executed exactly once, as the workers themselves count', async () => {
     const handle = handleFor(sdk, 'pair');
     const workers = await Promise.all([world.worker(sdk, handle), world.worker(sdk, handle)]);
     const created: RunView[] = [];

@@ -74,12 +74,12 @@ function cancel(sdk: Sdk): void {
     expect(await world.run(runId)).toMatchObject({ status: 'cancelled', started_at: null });
   }, 30_000);
 
-  it('trap 4: a running handler is interrupted, though the reason holds what would cut the frame', async () => {
+  it('worker-protocol §23.4: a running handler is interrupted, though the reason holds what would cut the frame', async () => {
     await eventually(() => expect(world.notes()).toContain(`interrupted ${running.run_id}`));
     expect(tap.pushed('cancel').map(({ payload }) => payload['run_id'])).toEqual([running.run_id]);
   });
 
-  it('trap 11 K-17: the late report of a cancelled run is declined and changes nothing', async () => {
+  it('worker-protocol §23.11 K-17: the late report of a cancelled run is declined and changes nothing', async () => {
     const report = await eventually(() => present(tap.sent('run_failed')[0]));
     expect(report).toMatchObject({
       frame: { payload: { run_id: running.run_id, error: 'cancelled by the control plane' } },
@@ -156,13 +156,13 @@ function fragile(sdk: Sdk): void {
     ['an integer beyond 4,300 digits', `{"prompt":${'9'.repeat(4_301)}}`],
     ['an integer that would be rounded', '{"prompt":9007199254740993}'],
     ['a NUL', String.raw`{"prompt":"\u0000"}`],
-  ])('trap 24: an input with %s is refused at the entry', async (_, input) => {
+  ])('worker-protocol §23.24: an input with %s is refused at the entry', async (_, input) => {
     const { status, body } = await world.createRawRun(handle, input);
     expect(status).toBe(422);
     expect(body).toMatchObject({ code: 'input.invalid', detail: [{ loc: expect.arrayContaining(['body']) }] });
   });
 
-  it('trap 24: nesting of 140 and the largest exact integer reach the handler and come back', async () => {
+  it('worker-protocol §23.24: nesting of 140 and the largest exact integer reach the handler and come back', async () => {
     const members = [
       '"mode": "dump"',
       `"deep": ${'['.repeat(140)}${']'.repeat(140)}`,
@@ -174,14 +174,14 @@ function fragile(sdk: Sdk): void {
     for (const member of [...members, '"__proto__": {"a": 1}']) expect(output?.['text']).toContain(member);
   }, 20_000);
 
-  it('trap 16: a run id in the headers of a frame is tolerated', async () => {
+  it('worker-protocol §23.16: a run id in the headers of a frame is tolerated', async () => {
     const { run_id: runId, status } = await world.invoke(handle, { prompt: 'stamped' });
     expect(status).toBe('succeeded');
     const stamped = () => tap.exchanges.some(({ headers }) => headers['x-run-id'] === runId);
     await eventually(() => expect(stamped()).toBe(sdk.version !== '0.3.0')); // the older SDK stamps nothing
   });
 
-  it('trap 8: a busy worker is not rung for every run that waits for it', async () => {
+  it('worker-protocol §23.8: a busy worker is not rung for every run that waits for it', async () => {
     const { run_id: first } = await world.createRun(handle, { mode: 'sleep', seconds: 2 });
     await world.reached(first, 'running', 12_000);
     const bells = tap.pushed('work_available').length;
@@ -193,7 +193,7 @@ function fragile(sdk: Sdk): void {
     expect(tap.sent('run_claim').length - claims).toBeLessThan(2 * waiting.length);
   }, 40_000);
 
-  it('traps 1, 3 and 6: every request was answered in time, with what the SDK takes', () => {
+  it('worker-protocol §23.1, §23.3 and §23.6: every request was answered in time, with what the SDK takes', () => {
     expect(tap.sent('register').map(({ answer }) => answer?.payload['status'])).toEqual(['online']);
     for (const { status, answer } of tap.sent('run_claim'))
       expect([status, answer?.type]).toEqual([200, 'run_assignment']);
@@ -201,7 +201,7 @@ function fragile(sdk: Sdk): void {
     expect(Math.max(...tap.exchanges.map(({ milliseconds }) => milliseconds))).toBeLessThan(PATIENCE_MS);
   });
 
-  it('traps 4 and 5: no envelope held an unknown key, no event a line breaker, and the SDK dropped nothing', () => {
+  it('worker-protocol §23.4 and §23.5: no envelope held an unknown key, no event a line breaker, and the SDK dropped nothing', () => {
     const received = [...tap.pushed(), ...tap.exchanges.flatMap(({ answer }): Frame[] => (answer ? [answer] : []))];
     for (const frame of received) expect(ENVELOPE).toEqual(expect.arrayContaining(Object.keys(frame)));
     for (const { text } of tap.channels) {
@@ -211,7 +211,7 @@ function fragile(sdk: Sdk): void {
     expect(worker.output()).not.toMatch(/dropping (unreadable )?frame/);
   });
 
-  it('trap 17: no request was redirected, and no stream was compressed', () => {
+  it('worker-protocol §23.17: no request was redirected, and no stream was compressed', () => {
     for (const { status } of tap.exchanges) expect([200, 202]).toContain(status);
     for (const { status, headers } of tap.channels) {
       expect([status, headers['content-type']?.split(';')[0]]).toEqual([200, 'text/event-stream']);
@@ -227,7 +227,7 @@ function fragile(sdk: Sdk): void {
     for (const { status } of tap.sent('pong')) expect(status).toBe(202);
   }, 30_000);
 
-  it('trap 21: the server keeps an idle connection for longer than the SDK does', async () => {
+  it('worker-protocol §23.21: the server keeps an idle connection for longer than the SDK does', async () => {
     const { heldUntil, answers } = await idle;
     expect(heldUntil).toBeGreaterThan(IDLE_MS - 100);
     expect(answers).toEqual([200, 200]);
@@ -250,7 +250,7 @@ function credentials(sdk: Sdk): void {
     expect(await stranger.ended).toBe(1);
   }, 20_000);
 
-  it('K-8 trap 14: a manifest that names another existing agent is refused, and that agent is untouched', async () => {
+  it('K-8 worker-protocol §23.14: a manifest that names another existing agent is refused, and that agent is untouched', async () => {
     const before = await world.agent(victim);
     const impostor = await world.launch(sdk, handle, { agentId: victim, env: { PROBE_VERSION: '6.6.6' } });
     expect(await impostor.ended).toBe(1);
@@ -265,7 +265,7 @@ function credentials(sdk: Sdk): void {
     expect(JSON.stringify(rows)).toContain(impostor.id);
   }, 30_000);
 
-  it('K-59 K-60 trap 14: the token decides who the worker is, not the name that its author gave it', async () => {
+  it('K-59 K-60 worker-protocol §23.14: the token decides who the worker is, not the name that its author gave it', async () => {
     const named = handleFor(sdk, 'misnamed');
     await world.worker(sdk, named, { agentId: `author-s-name-${handle}` });
     expect(await world.invoke(named, { prompt: 'mine' })).toMatchObject({ status: 'succeeded' });
@@ -321,7 +321,7 @@ function serverGone(sdk: Sdk): void {
     expect(await world.invoke(handle, { prompt: 'as before' })).toMatchObject({ status: 'succeeded' });
   }, 60_000);
 
-  it('trap 9: a worker that is asked to leave finishes its run first', async () => {
+  it('worker-protocol §23.9: a worker that is asked to leave finishes its run first', async () => {
     const { run_id: runId } = await world.createRun(handle, { mode: 'sleep', seconds: 2 });
     await world.reached(runId, 'running', 12_000);
     expect(await worker.stop()).toBe(0);

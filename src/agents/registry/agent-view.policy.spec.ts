@@ -51,6 +51,7 @@ function instance(id: string, row: Partial<Instance>): Instance {
       cluster_name: null,
       namespace: null,
       pod_name: null,
+      endpoint_url: null,
       last_seen_at: SEEN,
       is_online: true,
       offline_at: new Date(SEEN.getTime() + 90_000),

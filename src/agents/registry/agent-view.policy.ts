@@ -30,6 +30,7 @@ export function agentView(agent: ListedAgent, instances: readonly Instance[], wi
     ...described(agent),
     status: agentStatus(agent.generation, online.length > 0),
     ...NOT_HOSTED,
+    endpoint_url: newest?.endpoint_url ?? null,
     worker_id: newest?.id ?? null,
     last_heartbeat_at: timeOrNull(newest?.last_seen_at),
     instances: instances.map(instanceView),
@@ -72,7 +73,6 @@ const NOT_HOSTED = {
   draft_config: null,
   mcp_group_id: null,
   mcp_group_name: null,
-  endpoint_url: null,
 };
 
 function queueOf(agent: ListedAgent): AgentView['queue'] {
@@ -89,7 +89,7 @@ function instanceView(row: Instance): InstanceView {
     busy: row.is_busy,
     ...{ generation, version, source_commit, sdk_version, cluster_name, namespace, pod_name },
     source_dirty: source_dirty === null ? null : source_dirty === 'true',
-    endpoint_url: null,
+    endpoint_url: row.endpoint_url,
     last_heartbeat_at: wireTime(row.last_seen_at),
     channel_seen_at: timeOrNull(row.channel_seen_at),
     current_run_id: row.run_id,

@@ -72,6 +72,7 @@ export interface InstanceRow {
   readonly cluster_name: string | null;
   readonly namespace: string | null;
   readonly pod_name: string | null;
+  readonly endpoint_url: string | null;
   readonly last_seen_at: Date;
   readonly channel_seen_at: Date | null;
   readonly channel_opened_at: Date | null;
@@ -133,17 +134,15 @@ const LISTED = `
   SELECT a.id, a.handle, a.name, a.description, a.version, a.owner, a.repo, a.source_path, a.source_commit, a.source_dirty, a.model,
          a.labels, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
          a.is_enabled, a.archived_at, coalesce(policy.version, 0) AS policy_version, coalesce(door.state, 'open') AS queue_state,
-         door.since AS queue_since, door.changed_by AS queue_changed_by, door.reason AS queue_reason, active.runs_active, queue.runs_queued, queue.oldest_queued_at,
+         door.since AS queue_since, door.changed_by AS queue_changed_by, door.reason AS queue_reason, live.runs_active, live.runs_queued, live.oldest_queued_at,
          latest.latest_run_at, latest.latest_run_status, success.latest_success_at
     FROM agent AS a
     LEFT JOIN agent_policy AS policy ON policy.account_id = a.account_id AND policy.agent_id = a.id
     LEFT JOIN agent_queue AS door ON door.account_id = a.account_id AND door.agent_id = a.id
    CROSS JOIN LATERAL (
-     SELECT count(*)::int AS runs_active FROM run_facts AS r
-      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status IN ('claimed', 'running')) AS active
-   CROSS JOIN LATERAL (
-     SELECT count(*)::int AS runs_queued, min(r.queued_at) AS oldest_queued_at FROM run_facts AS r
-      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status = 'queued') AS queue
+     SELECT (count(*) FILTER (WHERE r.status <> 'queued'))::int AS runs_active, (count(*) FILTER (WHERE r.status = 'queued'))::int AS runs_queued,
+            min(r.queued_at) FILTER (WHERE r.status = 'queued') AS oldest_queued_at FROM run_facts AS r
+      WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status IN ('queued', 'claimed', 'running')) AS live
     LEFT JOIN LATERAL (
      SELECT r.created_at AS latest_run_at, r.status AS latest_run_status FROM run_facts AS r
       WHERE r.account_id = a.account_id AND r.agent_id = a.id ORDER BY r.created_at DESC, r.id DESC LIMIT 1) AS latest ON true
@@ -172,7 +171,7 @@ export async function showAgentRow({ sql }: Sql, accountId: string, ref: string)
 const INSTANCE_DAYS = 7;
 const INSTANCES = `
   SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
-         said.cluster_name, said.namespace, said.pod_name, w.last_seen_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
+         said.cluster_name, said.namespace, said.pod_name, w.endpoint_url, w.last_seen_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
          w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
          greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at,
          coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,

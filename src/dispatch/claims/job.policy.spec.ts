@@ -14,7 +14,7 @@ it.each([[{ key: 'x\ud800' }], [{ key: { 'a\udfff': 'x' } }], [{ key: { a: '\ud8
   },
 );
 
-describe('trap 24: what no worker can read', () => {
+describe('worker-protocol §23.24: what no worker can read', () => {
   it.each([
     ['text', 'hello', /not an object/],
     ['nothing', null, /not an object/],

@@ -14,7 +14,7 @@ describe('A12: a client takes values with parts', () => {
   );
 });
 
-describe('the secrets of a job', () => {
+describe('worker-protocol §23.20: the secrets of a job', () => {
   const values = [
     { name: 'api-key', value: 'k' },
     { name: 'db-creds', value: '{"user-name":"u","pass":"p","empty":""}' },

@@ -264,31 +264,51 @@ describe('reading agents', () => {
     expect((await agent('counted')).json.oldest_queued_run_at).toMatch(/^\d{4}-.*Z$/);
   });
 
-  it('takes two statements, however many agents there are', async () => {
+  it('takes the same few statements for one agent and for three hundred, each with its workers', async () => {
     const lister = await app.account();
+    /** What was asked on the connection that read the list: sweeps have others. */
     const count = async () => {
-      const texts: string[] = [];
+      const texts: [client: pg.Client, text: string][] = [];
       const query: unknown = Reflect.get(pg.Client.prototype, 'query');
       // What passes through is counted, and passes through.
       pg.Client.prototype.query = function counted(this: pg.Client, ...parameters: unknown[]) {
         const [first] = parameters as [string | { text: string }];
-        texts.push(typeof first === 'string' ? first : first.text);
+        texts.push([this, typeof first === 'string' ? first : first.text]);
         return Reflect.apply(query as (...all: unknown[]) => unknown, this, parameters);
       } as typeof pg.Client.prototype.query;
       try {
         const { json } = await app.call('GET', '/api/v1/agents', { key: lister.key });
-        return {
-          agents: json.length as number,
-          statements: texts.filter((text) => /\b(agent|worker_presence)\b/.test(text)).length,
-        };
+        const [reader] = texts.find(([, text]) => /FROM agent AS a\b/.test(text)) ?? [];
+        const statements = texts.filter(([client]) => client === reader).length;
+        const instances = json.flatMap((agent: { instances: unknown[] }) => agent.instances);
+        return { agents: json.length as number, workers: instances.length as number, statements };
       } finally {
         Reflect.set(pg.Client.prototype, 'query', query);
       }
     };
-    const add = async (handle: string) => register(await mint(app, lister, handle), manifestOf(handle));
-    await add('one');
-    expect(await count()).toEqual({ agents: 1, statements: 2 });
-    for (let agents = 0; agents < 12; agents += 1) await add(`more-${agents}`);
-    expect(await count()).toEqual({ agents: 13, statements: 2 });
+    await register(await mint(app, lister, 'one'), manifestOf('one'));
+    const few = await count();
+    expect(few).toEqual({ agents: 1, workers: 1, statements: expect.any(Number) });
+    expect(few.statements).toBeLessThanOrEqual(5);
+    await app.database.query(
+      `INSERT INTO agent SELECT made.* FROM agent AS a, generate_series(1, 299) AS g,
+              jsonb_populate_record(a, jsonb_build_object('id', a.id || g, 'handle', 'one-' || g)) AS made WHERE a.account_id = $1`,
+      [lister.accountId],
+    );
+    await app.database.query(
+      `INSERT INTO worker SELECT made.* FROM worker AS w, generate_series(1, 598) AS g,
+              jsonb_populate_record(w, jsonb_build_object('id', w.id || g, 'agent_id', w.agent_id || (1 + g % 299))) AS made WHERE w.account_id = $1`,
+      [lister.accountId],
+    );
+    expect(await count()).toEqual({ agents: 300, workers: 599, statements: few.statements });
+  });
+
+  it('shows where a worker can be dialled, on the worker and on its agent', async () => {
+    const worker = await workerOf('dialled');
+    await register(worker, manifestOf('dialled', { endpoint_url: 'http://worker.test:8010' }));
+    const { endpoint_url, instances } = (await agent('dialled')).json;
+    const own = (await app.call('GET', `/api/v1/workers/${worker.id}`, { key: account.key })).json.endpoint_url;
+    expect([endpoint_url, instances[0].endpoint_url]).toEqual([own, own]);
+    expect(own).toBe('http://worker.test:8010');
   });
 });

@@ -102,7 +102,7 @@ describe('what workers are configured with', () => {
     });
   });
 
-  it('trap 7: taken away again, is named as empty by jobs, so that a worker that runs it notices', async () => {
+  it('worker-protocol §23.7: taken away again, is named as empty by jobs, so that a worker that runs it notices', async () => {
     const worker = await asking.scene.worker();
     await put(worker, { ops: [PROMPT] });
     await pull(worker);

@@ -33,7 +33,7 @@ const queue = async (handle: string, input: object = {}): Promise<string> =>
   (await steady.call('POST', '/api/v1/runs', { key, body: { agent_id: handle, input } })).json.run_id;
 const runOf = async (runId: string) => (await steady.call('GET', `/api/v1/runs/${runId}`, { key })).json;
 
-describe('F-28 trap 2: a claim while the database is away', () => {
+describe('F-28 worker-protocol §23.2: a claim while the database is away', () => {
   let app: RunningApp;
   let proxy: DatabaseProxy;
   let old: StubWorker;
@@ -139,7 +139,7 @@ describe('A6: a claim that the database does not answer', () => {
   });
 });
 
-describe('trap 2: a claim with a dead token', () => {
+describe('worker-protocol §23.2: a claim with a dead token', () => {
   let app: RunningApp;
   beforeEach(async () => void (app = await startApp({ database: steady.database })));
   afterEach(() => app.stop());
@@ -223,7 +223,7 @@ describe('U-2: a burst of bad tokens from one address', () => {
   }, 40_000);
 });
 
-describe('trap 24: a job that no worker can read', () => {
+describe('worker-protocol §23.24: a job that no worker can read', () => {
   it.each([
     ['half of a surrogate pair', String.raw`{"a":"\ud800"}`, /surrogate/],
     ['too many levels', `{"a":${'['.repeat(180)}${']'.repeat(180)}}`, /nested deeper than 150/],

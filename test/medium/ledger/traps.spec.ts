@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 describe('a claim', () => {
-  it('trap 1: is answered with an assignment whatever it says, and a job always has an input', async () => {
+  it('worker-protocol §23.1: is answered with an assignment whatever it says, and a job always has an input', async () => {
     const worker = await scene.worker();
     for (const payload of [{}, { slots: 1 }, { unknown: [1] }]) {
       const answer = await worker.frame('run_claim', payload);
@@ -34,7 +34,7 @@ describe('a claim', () => {
     }
   });
 
-  it('trap 2: of who is not registered, or while the database is away, is refused by no code that ends the worker', async () => {
+  it('worker-protocol §23.2: of who is not registered, or while the database is away, is refused by no code that ends the worker', async () => {
     const account = await scene.app.account();
     const stranger = new StubWorker(scene.app.url, await tokenFor(scene.app, account, 'stranger'), {
       handle: 'stranger',
@@ -67,7 +67,7 @@ describe('a claim', () => {
     }
   });
 
-  it('trap 3: is no long poll, nor is a request for secrets; one whose answer was lost is offered again', async () => {
+  it('worker-protocol §23.3: is no long poll, nor is a request for secrets; one whose answer was lost is offered again', async () => {
     const worker = await scene.worker();
     for (const type of ['run_claim', 'secrets_request', 'config_request']) {
       for (let time = 0; time < 10; time += 1) {
@@ -82,7 +82,7 @@ describe('a claim', () => {
     expect((await worker.start(runId)).payload).toMatchObject({ accepted: true });
   });
 
-  it('trap 7: names no version of a configuration that its worker was not given', async () => {
+  it('worker-protocol §23.7: names no version of a configuration that its worker was not given', async () => {
     const worker = await scene.worker();
     const { payload } = await worker.frame('config_request');
     await scene.queue(worker);
@@ -90,7 +90,7 @@ describe('a claim', () => {
     expect([undefined, payload.config.version]).toContain(version);
   });
 
-  it('trap 26: of a worker that starts nothing it is given ends the run after five offers, however fast it asks', async () => {
+  it('worker-protocol §23.26: of a worker that starts nothing it is given ends the run after five offers, however fast it asks', async () => {
     const worker = await scene.worker();
     const runId = await scene.queue(worker);
     const replay = '{"agentops_replay":{"golden_run_id":""}}'; // refused at every entry, and the SDK drops the run in silence
@@ -107,7 +107,7 @@ describe('a claim', () => {
 });
 
 describe('an answer', () => {
-  it('trap 5: holds no key that the envelope does not have', async () => {
+  it('worker-protocol §23.5: holds no key that the envelope does not have', async () => {
     const worker = await scene.worker();
     const frames = ['heartbeat', 'run_claim', 'secrets_request', 'config_request', 'totally_new'];
     const asked = [...frames.map((type) => ({ type, payload: {} })), { type: 'ping', payload: { nonce: 'n' } }];
@@ -122,7 +122,7 @@ describe('an answer', () => {
     }
   });
 
-  it('trap 6: names a state that the SDK knows, whatever became of the agent', async () => {
+  it('worker-protocol §23.6: names a state that the SDK knows, whatever became of the agent', async () => {
     const known = ['online', 'offline', 'draft', 'deploying', 'deploy_failed'];
     const worker = await scene.worker();
     for (const change of ['is_enabled = false', 'archived_at = now()', 'is_enabled = true, archived_at = NULL']) {

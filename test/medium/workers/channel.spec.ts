@@ -92,7 +92,7 @@ describe('a channel', () => {
     channel.close();
   });
 
-  it('carries every frame as one line, whatever is in it', async () => {
+  it('worker-protocol §23.4: carries every frame as one line, whatever is in it', async () => {
     const worker = await registered('lines');
     const channel = await openChannel(app.url, worker);
     const payload = { run_id: 'r\u2028\u2029\u0085\n"' };
@@ -260,7 +260,7 @@ describe('a doorbell', () => {
     );
   });
 
-  it('trap 8: that no claim follows is repeated more and more seldom', async () => {
+  it('worker-protocol §23.8: that no claim follows is repeated more and more seldom', async () => {
     const worker = await registered('deaf');
     const channel = await openChannel(app.url, worker);
     const channels = app.nest.get(Channels);

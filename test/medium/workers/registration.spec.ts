@@ -284,7 +284,7 @@ describe('what workers ask for and tell beside work', () => {
     expect(await worker.frame(type, asked)).toMatchObject({ status: 200, ...expected });
   });
 
-  it('trap 1: what wants no reply is 202, whatever it is', async () => {
+  it('worker-protocol §23.1: what wants no reply is 202, whatever it is', async () => {
     const worker = await workerOf('tells');
     for (const type of ['keep_alive', 'totally_new', 'secrets_request']) {
       expect((await tell(worker, type)).status).toBe(202);
