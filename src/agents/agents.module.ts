@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { DraftsController } from './drafts/drafts.controller.ts';
+import { AgentDrafts } from './drafts/drafts.service.ts';
 import { LifecycleController } from './lifecycle/lifecycle.controller.ts';
 import { AgentLifecycle } from './lifecycle/lifecycle.service.ts';
 import { PolicyController } from './policy/policy.controller.ts';
@@ -8,6 +10,8 @@ import { AgentQueues } from './queue/queue.service.ts';
 import { InputChecks } from './registry/input-checks.service.ts';
 import { RegistryController } from './registry/registry.controller.ts';
 import { AgentRegistry } from './registry/registry.service.ts';
+import { SettingsController } from './settings/settings.controller.ts';
+import { AgentSettings } from './settings/settings.service.ts';
 import { SkillsController } from './skills/skills.controller.ts';
 import { AgentSkills } from './skills/skills.service.ts';
 import { VersionsController } from './versions/versions.controller.ts';
@@ -18,7 +22,9 @@ import { WorkerConfigs } from './worker-config/worker-config.service.ts';
 @Module({
   controllers: [
     RegistryController,
+    DraftsController,
     LifecycleController,
+    SettingsController,
     VersionsController,
     SkillsController,
     PolicyController,
@@ -28,7 +34,9 @@ import { WorkerConfigs } from './worker-config/worker-config.service.ts';
   providers: [
     AgentRegistry,
     InputChecks,
+    AgentDrafts,
     AgentLifecycle,
+    AgentSettings,
     AgentVersions,
     AgentSkills,
     AgentPolicies,

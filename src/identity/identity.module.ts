@@ -29,6 +29,6 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     Accounts,
     SettingsOfAccounts,
   ],
-  exports: [Identifier, Credentials, CredentialWatch, Accounts, RunTokens],
+  exports: [Identifier, Credentials, CredentialWatch, Accounts, RunTokens, WorkerTokens],
 })
 export class IdentityModule {}

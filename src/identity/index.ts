@@ -5,4 +5,6 @@ export { AccessEscalation } from './credentials/credentials.faults.ts';
 export { IdentityModule } from './identity.module.ts';
 export { RunTokens } from './run-tokens/run-tokens.service.ts';
 export { CredentialWatch } from './watch/watch.service.ts';
+export { AgentName } from './worker-tokens/worker-tokens.contract.ts';
 export { WorkerTokenRevoked } from './worker-tokens/worker-tokens.events.ts';
+export { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';

@@ -11,10 +11,15 @@ export interface CapabilitySpec {
 /** Every capability that an operation of this build asks for, and no other. */
 export const CAPABILITIES = {
   'agent.read': { area: 'agents', allows: 'See agents, their versions and who works for them', sensitivity: 'low' },
+  'agent.create': {
+    area: 'agents',
+    allows: 'Draft agents, and get what it takes to run their first worker',
+    sensitivity: 'high',
+  },
   'agent.update': {
     area: 'agents',
     allows:
-      'Enable, disable and archive an agent; change its policy and what its workers are configured with; pause, drain and resume its queue',
+      'Enable, disable, label and archive an agent; change its draft, its policy and what its workers are configured with; pause, drain and resume its queue',
     sensitivity: 'high',
   },
   'agent.invoke': { area: 'agents', allows: 'Give work to an agent', sensitivity: 'medium' },

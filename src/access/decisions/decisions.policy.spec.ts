@@ -30,7 +30,10 @@ describe('the scopes of a key', () => {
     { scopes: ['runs:read'], left: ['run.read'] },
     { scopes: ['runs:write'], left: ['run.read', 'run.cancel'] },
     { scopes: ['agents:read'], left: ['agent.read'] },
-    { scopes: ['agents:write', 'runs:read'], left: ['agent.read', 'agent.update', 'agent.invoke', 'run.read'] },
+    {
+      scopes: ['agents:write', 'runs:read'],
+      left: ['agent.read', 'agent.create', 'agent.update', 'agent.invoke', 'run.read'],
+    },
     { scopes: ['skills:read'], left: ['skill.read'] },
     { scopes: ['accounts:read'], left: ['account.read'] },
     { scopes: ['accounts:write'], left: ['account.read', 'account.update'] },

@@ -7,6 +7,7 @@ const COLUMNS = ['role_admin', 'role_operator', 'role_developer', 'role_runner',
 /** In the order of `COLUMNS`; x: holds it. */
 const TABLE: Readonly<Record<string, string>> = {
   'agent.read': 'x x x x x -',
+  'agent.create': 'x x x - - -',
   'agent.update': 'x x x - - -',
   'agent.invoke': 'x - x x - -',
   'skill.read': 'x x x - x -',

@@ -24,7 +24,15 @@ const AGENT: ListedAgent = {
     default_input: {},
     input_schema: {},
   },
-  ...{ input_schema_error: null, capabilities: {}, agent_card: {}, generation: 1, is_enabled: true, archived_at: null },
+  ...{
+    input_schema_error: null,
+    capabilities: {},
+    agent_card: {},
+    generation: 1,
+    draft_config: null,
+    is_enabled: true,
+    archived_at: null,
+  },
   ...{ policy_version: 0, queue_state: 'open', queue_since: null, queue_changed_by: null, queue_reason: null },
   ...{
     runs_active: 0,

@@ -61,6 +61,7 @@ function described(agent: ListedAgent) {
     input_schema: isJsonObject(input_schema) ? input_schema : {}, // `true` is a schema too, but none the contract can show
     is_archived: archived_at !== null,
     archived_at: timeOrNull(archived_at),
+    draft_config: agent.draft_config,
   };
 }
 
@@ -70,7 +71,6 @@ const NOT_HOSTED = {
   hosted_customer: null,
   deploy_status: null,
   deploy_error: null,
-  draft_config: null,
   mcp_group_id: null,
   mcp_group_name: null,
 };

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { AgentNotFound } from './registry.faults.ts';
 
 /** An agent may be named by its id or by its handle wherever an id is accepted. */
-export const AgentRef = z.string().min(1).max(200);
+export const AgentRef = AgentName;
 
 const Text = z.string().nullable();
 const RunStatus = z.enum(['queued', 'claimed', 'running', 'succeeded', 'failed', 'cancelled']).nullable();

@@ -37,6 +37,7 @@ export interface ListedAgent {
   readonly source_dirty: boolean | null;
   readonly model: string | null;
   readonly labels: Record<string, string>;
+  readonly draft_config: JsonObject | null;
   readonly tools: string[];
   readonly default_input: JsonObject;
   readonly input_schema: unknown;
@@ -132,7 +133,7 @@ export async function lockAgentRow({ sql }: Sql, accountId: string, ref: string)
 
 const LISTED = `
   SELECT a.id, a.handle, a.name, a.description, a.version, a.owner, a.repo, a.source_path, a.source_commit, a.source_dirty, a.model,
-         a.labels, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
+         coalesce(a.own_labels, a.labels) AS labels, a.draft_config, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
          a.is_enabled, a.archived_at, coalesce(policy.version, 0) AS policy_version, coalesce(door.state, 'open') AS queue_state,
          door.since AS queue_since, door.changed_by AS queue_changed_by, door.reason AS queue_reason, live.runs_active, live.runs_queued, live.oldest_queued_at,
          latest.latest_run_at, latest.latest_run_status, success.latest_success_at

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
 import { StreamTooMany } from '../../evidence/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
@@ -36,7 +37,7 @@ export const invokeAgent = operation({
   idempotent: true,
   bodyLimit: 'run',
   input: {
-    path: z.object({ agent_id: z.string().min(1).max(200) }),
+    path: z.object({ agent_id: AgentName }),
     query: z.object({ stream: Switch.default(false).meta({ type: 'boolean', default: false }) }),
     body: z
       .object({ ...runRequest, event_id: z.string().min(1).max(200).nullish() })

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
 import { anyJson, freeObject } from '../../platform/json/json.ts';
@@ -60,7 +61,7 @@ export const replayRun = operation({
       .object({
         mode: z.enum(['strict', 'fall_through']).default('strict'),
         input: freeObject().nullish(),
-        agent_id: z.string().min(1).max(200).nullish(),
+        agent_id: AgentName.nullish(),
         clock: ReplayClock.nullish(),
       })
       .meta({ id: 'ReplayRequest' })

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { ContentWithheld, ListTooSlow } from '../../runs/index.ts';
 
@@ -28,7 +29,7 @@ export const searchEvidence = operation({
   input: {
     query: z.object({
       q: z.string().min(2).max(200),
-      agent_id: z.string().max(200).optional(),
+      agent_id: AgentName.optional(),
       kind: z.string().min(1).max(200).optional(),
       from: When.optional(),
       to: When.optional(),

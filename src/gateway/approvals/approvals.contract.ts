@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { IdempotencyConflict } from '../../platform/faults/faults.ts';
 import { anyJson } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
@@ -49,7 +50,7 @@ export const listApprovals = operation({
   input: {
     query: z.object({
       run_id: z.string().max(200).optional(),
-      agent_id: z.string().max(200).optional(),
+      agent_id: AgentName.optional(),
       kind: z.enum(KINDS).optional(),
       state: z.enum(STATES).optional(),
       limit: z.coerce.number().int().min(1).max(500).default(100),

@@ -3,9 +3,14 @@ import { operation } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
 import { isHandle } from './worker-tokens.policy.ts';
 
+/** An agent's handle, or its id: whatever names an agent, here and in every other room. */
+export const AgentName = z
+  .string()
+  .refine(isHandle, 'must have 1 to 200 characters, none of them a slash or a control character, and stand in a path');
+
 const CreateWorkerTokenRequest = z
   .strictObject({
-    agentId: z.string().refine(isHandle, 'must have 1 to 200 characters, none of them a slash or a control character'),
+    agentId: AgentName,
     credentialRef: z.string().nullish(),
     ttlSeconds: z.int().min(1).max(86_400).nullish(),
   })
@@ -43,7 +48,7 @@ const WorkerTokenSummaryResponse = z
   })
   .meta({ id: 'WorkerTokenSummaryResponse' });
 
-const path = z.object({ agent_id: z.string() });
+const path = z.object({ agent_id: AgentName });
 
 export const rotateWorkerToken = operation({
   id: 'agents.rotate_worker_token',

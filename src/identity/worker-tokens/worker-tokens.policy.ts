@@ -1,8 +1,12 @@
+/** Of what people count as characters, more or less: code points. */
 const LONGEST = 200;
+/** Clients drop the first two from paths, and the third is an address of its own. */
+const NO_SEGMENTS = ['.', '..', 'worker-tokens'];
 
-/** Whether a text can be an agent's handle: it stands in paths, so it holds no slash and is no dot segment. */
+/** Whether a text can be an agent's handle: it stands in paths. Nothing else is made of it: texts that differ are different agents. */
 export function isHandle(text: string): boolean {
-  return text.length >= 1 && text.length <= LONGEST && !/[\p{Cc}/]/u.test(text) && text !== '.' && text !== '..';
+  const { length } = [...text];
+  return length >= 1 && length <= LONGEST && !/[\p{Cc}\p{Cs}/]/u.test(text) && !NO_SEGMENTS.includes(text);
 }
 
 /** As much of a token as lets its owner recognise it. */

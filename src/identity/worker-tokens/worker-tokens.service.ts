@@ -22,6 +22,7 @@ import {
   lockTokens,
   resolveAgent,
   revokeToken,
+  type Named,
   type TokenOfAgentRow,
   type TokenRow,
 } from './worker-tokens.store.ts';
@@ -42,11 +43,9 @@ export class WorkerTokens {
     if (typeof credentialRef === 'string') {
       throw invalid(['body', 'credentialRef'], 'There is no such credential', 'unknown_reference');
     }
-    await lockTokens(ctx);
-    const nowMs = ctx.now.getTime();
-    const { handle, agentId } = (await resolveAgent(ctx, name)) ?? { handle: name, agentId: newId('agent', nowMs) };
+    const { handle, agentId } = await this.reserve(ctx, name);
     const before = await revokeToken(ctx, handle);
-    const [id, token] = [newId('workerToken', nowMs), newSecret('swt')];
+    const [id, token] = [newId('workerToken', ctx.now.getTime()), newSecret('swt')];
     const made = { id, handle, agentId, secretHash: hashOf(token), isRotation: before !== undefined, ttlSeconds };
     const expiresAt = wireTimeOrNull(await insertToken(ctx, made));
     ctx.note({ target_id: agentId, handle, token_id: id, rotated_token_id: before?.id ?? null, expires_at: expiresAt });
@@ -54,6 +53,15 @@ export class WorkerTokens {
     if (!before) return created;
     WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
     return this.onceSettled(ctx, created);
+  }
+
+  /**
+   * The handle and the id of whom a text means; a text that means nobody is the handle of an agent that gets this id when it
+   * is made. Until the end of the transaction nobody else in the account makes tokens or agents by hand.
+   */
+  async reserve(ctx: OpContext, name: string): Promise<Named> {
+    await lockTokens(ctx);
+    return (await resolveAgent(ctx, name)) ?? { handle: name, agentId: newId('agent', ctx.now.getTime()) };
   }
 
   async list(ctx: OpContext): Promise<Summary[]> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { AgentNotFound } from '../../agents/index.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { RunStatusName, RunUsage } from '../lifecycle/lifecycle.contract.ts';
@@ -68,7 +69,7 @@ export const agentActivity = operation({
   http: { method: 'GET', path: '/api/v1/runs/activity/agents/{agent_id}', status: 200 },
   capability: 'run.read',
   scope: ({ agent_id }) => ({ agent: agent_id }),
-  input: { path: z.object({ agent_id: z.string().min(1).max(200) }), query },
+  input: { path: z.object({ agent_id: AgentName }), query },
   output: AgentActivitySummary,
   faults: [AgentNotFound, ListTooSlow],
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { AgentArchived, AgentDraining, AgentNotFound } from '../../agents/index.ts';
 import { freeObject, isJsonObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
@@ -175,7 +176,7 @@ export const createRun = operation({
   audit: { action: 'run.create', target: ({ agent_id }) => ['agent', agent_id] },
   idempotent: true,
   bodyLimit: 'run',
-  input: { body: z.object({ agent_id: z.string().min(1).max(200), ...runRequest }).meta({ id: 'CreateRunRequest' }) },
+  input: { body: z.object({ agent_id: AgentName, ...runRequest }).meta({ id: 'CreateRunRequest' }) },
   output: RunSummary,
   faults: [AgentNotFound, AgentArchived, AgentDraining, AgentQueueFull, AccountQueueFull, IdempotencyConflict],
 });
@@ -188,7 +189,7 @@ export const listRuns = operation({
   input: {
     query: z.looseObject({
       thread_id: z.string().max(200).nullish(),
-      agent_id: z.string().max(200).nullish(),
+      agent_id: AgentName.nullish(),
       limit: z.coerce.number().int().min(1).max(500).default(100),
       status: RunStatusName.optional(),
       channel: RunChannel.optional(),

@@ -1,12 +1,10 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { operation } from '../../platform/operation/operation.ts';
 import { empty } from '../../platform/operation/output.ts';
 import { CredentialMetadata, CredentialPath } from '../credentials/credentials.contract.ts';
 import { CredentialNotFound } from '../credentials/credentials.faults.ts';
 import { BindingNotFound, BoundAgentNotFound } from './bindings.faults.ts';
-
-/** An agent's id or handle; it need not exist yet. */
-const AgentRef = z.string().min(1).max(200);
 
 const CredentialBinding = z
   .object({
@@ -20,7 +18,7 @@ const CredentialBinding = z
   .meta({ id: 'CredentialBinding' });
 
 const BindCredentialRequest = z
-  .object({ agent_id: AgentRef, on_demand: z.boolean().default(false) })
+  .object({ agent_id: AgentName, on_demand: z.boolean().default(false) })
   .meta({ id: 'BindCredentialRequest' });
 
 interface Named {
@@ -59,7 +57,7 @@ export const unbindCredential = operation({
   capability: 'credential.bind',
   scope: ({ credential_id, agent_id }) => ({ credential: credential_id, agent: agent_id }),
   audit: { action: 'credential.unbind', target },
-  input: { path: CredentialPath.extend({ agent_id: AgentRef }) },
+  input: { path: CredentialPath.extend({ agent_id: AgentName }) },
   output: empty,
   faults: [CredentialNotFound, BindingNotFound],
 });
@@ -70,7 +68,7 @@ export const listCredentialsOfAgent = operation({
   http: { method: 'GET', path: '/api/v1/credentials/by-agent/{agent_id}', status: 200 },
   capability: 'credential.read',
   scope: ({ agent_id }) => ({ agent: agent_id }),
-  input: { path: z.object({ agent_id: AgentRef }) },
+  input: { path: z.object({ agent_id: AgentName }) },
   output: z.array(CredentialMetadata),
   faults: [BoundAgentNotFound],
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AgentName } from '../../identity/index.ts';
 import { fault } from '../../platform/faults/faults.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
@@ -83,7 +84,7 @@ export const listWorkers = operation({
   ours: true,
   input: {
     query: z.object({
-      agent_id: z.string().max(200).optional(),
+      agent_id: AgentName.optional(),
       state: z.enum(['online', 'offline']).optional(),
       q: z.string().max(200).optional(),
       limit: z.coerce.number().int().min(1).max(500).default(100),
