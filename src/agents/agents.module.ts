@@ -1,6 +1,9 @@
 import { Module } from '@nestjs/common';
+import { VaultModule } from '../vault/index.ts';
 import { DraftsController } from './drafts/drafts.controller.ts';
 import { AgentDrafts } from './drafts/drafts.service.ts';
+import { InstallController } from './install/install.controller.ts';
+import { AgentInstalls } from './install/install.service.ts';
 import { LifecycleController } from './lifecycle/lifecycle.controller.ts';
 import { AgentLifecycle } from './lifecycle/lifecycle.service.ts';
 import { PolicyController } from './policy/policy.controller.ts';
@@ -20,9 +23,11 @@ import { WorkerConfigController } from './worker-config/worker-config.controller
 import { WorkerConfigs } from './worker-config/worker-config.service.ts';
 
 @Module({
+  imports: [VaultModule],
   controllers: [
     RegistryController,
     DraftsController,
+    InstallController,
     LifecycleController,
     SettingsController,
     VersionsController,
@@ -35,6 +40,7 @@ import { WorkerConfigs } from './worker-config/worker-config.service.ts';
     AgentRegistry,
     InputChecks,
     AgentDrafts,
+    AgentInstalls,
     AgentLifecycle,
     AgentSettings,
     AgentVersions,

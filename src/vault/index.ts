@@ -1,4 +1,5 @@
 /** The face of the room: what it may hold, and what nobody else may see of it. */
+export { StoredCredentials } from './credentials/credentials.service.ts';
 export { holdKeys } from './keys/start.store.ts';
 export { handedOut, NOTHING_OUT } from './masking/handouts.policy.ts';
 export { Masking, type Masked } from './masking/mask.policy.ts';

@@ -24,6 +24,6 @@ import { SecretSupplies } from './supplies/supplies.service.ts';
     HandedOutSweep,
     Masks,
   ],
-  exports: [SecretSupplies, HandedOut, Masks],
+  exports: [StoredCredentials, SecretSupplies, HandedOut, Masks],
 })
 export class VaultModule {}

@@ -22,7 +22,7 @@ export class AgentDrafts {
     const { agent_id, config = {}, display_name: name } = input;
     const { agentId, handle } = await this.tokens.reserve(ctx, agent_id);
     const isNew = await insertDraft(ctx, { agentId, handle, name, config });
-    if (!isNew && !(await isDraft(ctx, agentId))) throw AgentLive();
+    await this.assertNotLive(ctx, agentId);
     ctx.note({ target_id: agentId, handle, changed: isNew });
     return this.agents.show(ctx, { agent_id: agentId });
   }
@@ -34,5 +34,10 @@ export class AgentDrafts {
     if (!(await setDraft(ctx, agentId, { name, config }))) throw AgentLive();
     ctx.note({ agent_id: agentId, config: config !== null, display_name: name !== null });
     return this.agents.show(ctx, { agent_id: agentId });
+  }
+
+  /** @throws Fault 409 `agent.live`. */
+  async assertNotLive(ctx: OpContext, agentId: string): Promise<void> {
+    if ((await isDraft(ctx, agentId)) === false) throw AgentLive();
   }
 }

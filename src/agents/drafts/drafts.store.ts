@@ -20,6 +20,7 @@ export async function insertDraft(ctx: OpContext, { agentId, handle, name, confi
 
 const IS_DRAFT = 'SELECT generation = 0 AS is_draft FROM agent WHERE account_id = $1 AND id = $2';
 
+/** Undefined: there is no such agent. */
 export async function isDraft(ctx: OpContext, agentId: string): Promise<boolean | undefined> {
   return (await ctx.sql<{ is_draft: boolean }>(IS_DRAFT, [ctx.actor.accountId, agentId]))[0]?.is_draft;
 }

@@ -30,6 +30,15 @@ import {
 type Summary = Out<typeof listWorkerTokens>[number];
 type Created = Out<typeof rotateWorkerToken>;
 
+/** A token, this once, and whose it is. */
+export interface IssuedToken extends Named {
+  readonly token: string;
+  readonly hint: string;
+  readonly expiresAt: string | null;
+  /** Called after the commit: resolves when no replica takes the token before this one any more. */
+  readonly settled: () => Promise<void>;
+}
+
 /** What lets workers speak for an agent. A handle has at most one valid token; an agent need not exist for it. */
 @Injectable()
 export class WorkerTokens {
@@ -38,21 +47,31 @@ export class WorkerTokens {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async rotate(ctx: OpContext, wanted: In<typeof rotateWorkerToken>): Promise<Created | Later<Created>> {
+  async rotate(ctx: OpContext, wanted: In<typeof rotateWorkerToken>): Promise<Later<Created>> {
     const { agentId: name, credentialRef, ttlSeconds = null } = wanted;
     if (typeof credentialRef === 'string') {
       throw invalid(['body', 'credentialRef'], 'There is no such credential', 'unknown_reference');
     }
+    const { token, hint, expiresAt, settled } = await this.issue(ctx, name, ttlSeconds);
+    return later(async () => {
+      await settled();
+      return { token, agentId: name, workerTokenHint: hint, expiresAt };
+    });
+  }
+
+  /** A new token in place of the one that the handle may have, which is dead with the commit. Belongs last in a transaction. */
+  async issue(ctx: OpContext, name: string, ttlSeconds: number | null): Promise<IssuedToken> {
     const { handle, agentId } = await this.reserve(ctx, name);
     const before = await revokeToken(ctx, handle);
     const [id, token] = [newId('workerToken', ctx.now.getTime()), newSecret('swt')];
     const made = { id, handle, agentId, secretHash: hashOf(token), isRotation: before !== undefined, ttlSeconds };
     const expiresAt = wireTimeOrNull(await insertToken(ctx, made));
     ctx.note({ target_id: agentId, handle, token_id: id, rotated_token_id: before?.id ?? null, expires_at: expiresAt });
-    const created = { token, agentId: name, workerTokenHint: hintOf(token), expiresAt };
-    if (!before) return created;
+    const issued = { handle, agentId, token, hint: hintOf(token), expiresAt };
+    if (!before) return { ...issued, settled: async () => {} };
     WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
-    return this.onceSettled(ctx, created);
+    const version = await this.watch.change(ctx);
+    return { ...issued, settled: () => this.watch.settled(version) };
   }
 
   /**
@@ -84,15 +103,8 @@ export class WorkerTokens {
     const before = await revokeToken(ctx, named.handle);
     ctx.note({ target_id: named.agentId, handle: named.handle, token_id: before?.id ?? null });
     if (before) WorkerTokenRevoked.publish(ctx, { token_id: before.id, agent_id: before.agentId });
-    return this.onceSettled(ctx, undefined);
-  }
-
-  private async onceSettled<Answer>(ctx: OpContext, answer: Answer): Promise<Later<Answer>> {
     const version = await this.watch.change(ctx);
-    return later(async () => {
-      await this.watch.settled(version);
-      return answer;
-    });
+    return later(() => this.watch.settled(version));
   }
 }
 

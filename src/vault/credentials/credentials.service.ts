@@ -18,6 +18,7 @@ import {
   findCredentialRow,
   insertCredential,
   insertValue,
+  isCredentialName,
   listCredentialRows,
   removeCredential,
   setMetadata,
@@ -44,6 +45,11 @@ export class StoredCredentials {
     const row = await findCredentialRow(ctx, credential_id);
     if (!row) throw CredentialNotFound();
     return credentialView(row);
+  }
+
+  /** Whether a credential has this name. */
+  async isName(ctx: OpContext, name: string): Promise<boolean> {
+    return isCredentialName(ctx, name);
   }
 
   /** @throws Fault 409 `credential.name_taken`. */

@@ -57,6 +57,12 @@ export async function findCredentialRow(ctx: OpContext, id: string): Promise<Cre
   return (await ctx.sql<CredentialRow>(FIND, [ctx.actor.accountId, id]))[0];
 }
 
+const IS_NAME = 'SELECT FROM credential WHERE account_id = $1 AND name = $2';
+
+export async function isCredentialName(ctx: OpContext, name: string): Promise<boolean> {
+  return (await ctx.sql(IS_NAME, [ctx.actor.accountId, name])).length > 0;
+}
+
 const INSERT = `
   INSERT INTO credential (account_id, id, name, description, owner, labels, keys, created_by)
   VALUES ($1, $2, $3, $4, $5, $6::json, $7, $8)`;

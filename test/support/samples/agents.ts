@@ -1,4 +1,5 @@
 import { createDraft, updateDraft } from '../../../src/agents/drafts/drafts.contract.ts';
+import { createAgent } from '../../../src/agents/install/install.contract.ts';
 import {
   archiveAgent,
   disableAgent,
@@ -26,6 +27,20 @@ export const agentSamples = [
   sample(updateDraft, async (tenant) => ({
     path: { agent_id: await draft(tenant) },
     body: { config: CONFIG, display_name: 'Renamed' },
+  })),
+  sample(createAgent, async () => ({
+    body: {
+      agentId: `install-${newToken()}`,
+      displayName: 'Installed',
+      instructions: 'Answer.',
+      model: 'small',
+      replicaCount: 2,
+      mcpServers: [{ name: 'files', url: 'https://files.test' }],
+      skills: [{ id: 'summarise', content: '# Summarise' }],
+      anthropicApiKey: null,
+      credentialRef: null,
+      ttlSeconds: 600,
+    },
   })),
   sample(enableAgent, one),
   sample(disableAgent, one),
