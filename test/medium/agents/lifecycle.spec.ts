@@ -113,10 +113,14 @@ describe('archiving', () => {
     }
     const own = () => worker.frame('trigger_agent', { run_id: `closed-${worker.id}` });
     expect(await own()).toMatchObject({ status: 409, payload: { code: 'agent.archived' } });
+    const body = { agent_id: worker.handle, run_id: `direct-${worker.id}`, worker_id: worker.id, input: {} };
+    const direct = () => app.call('POST', '/api/v1/runs/start-direct', { key: worker.token, body });
+    expect(await direct()).toMatchObject({ status: 409, json: { code: 'agent.archived' } });
     await change(worker.handle, 'unarchive');
     expect((await order(worker.handle)).status).toBe(200);
     expect((await revive()).status).toBe(200);
     expect((await own()).payload).toMatchObject({ accepted: true });
+    expect((await direct()).status).toBe(200);
   });
 
   it('lets what was accepted go on: what waits is handed out, what runs ends, and its worker may register again', async () => {
