@@ -25,6 +25,7 @@ import { Fleet } from './fleet/fleet.service.ts';
 import { FleetSweep } from './fleet/fleet.sweep.ts';
 import { Manners } from './presence/manners.service.ts';
 import { Presence } from './presence/presence.service.ts';
+import { Heartbeats } from './registration/heartbeats.service.ts';
 import { RegistrationController } from './registration/registration.controller.ts';
 import { WorkerRegistration } from './registration/registration.service.ts';
 import { SuppliesController } from './supplies/supplies.controller.ts';
@@ -50,6 +51,7 @@ import { Supplies } from './supplies/supplies.service.ts';
     { provide: UnwrittenPresence, useExisting: Presence },
     { provide: PresenceRule, useExisting: Presence },
     WorkerRegistration,
+    Heartbeats,
     Fleet,
     FleetSweep,
     Pings,

@@ -35,6 +35,7 @@ import { cancelRun, createRun, getRun, listRuns } from '../../src/runs/lifecycle
 import * as actions from '../../src/workers/actions/actions.contract.ts';
 import { openChannel, pong } from '../../src/workers/channel/channel.contract.ts';
 import { forgetWorker, getWorker, listWorkers } from '../../src/workers/fleet/fleet.contract.ts';
+import { beat } from '../../src/workers/registration/heartbeats.contract.ts';
 import * as registration from '../../src/workers/registration/registration.contract.ts';
 import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
@@ -161,6 +162,11 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
     const { handle, token, workerId } = await tenant.token();
     return { path: { worker_id: workerId }, body: manifestOf(handle), token, leavesRow: true };
   }),
+  sample(beat, async (tenant) => {
+    const { handle, token, workerId } = await tenant.token();
+    const body = { worker_id: workerId, agent: { agent_id: handle, skills: null } };
+    return { path: { worker_id: workerId }, body, token, leavesRow: true };
+  }),
   sample(registration.heartbeat, fromWorker({})),
   sample(registration.keepAlive, fromWorker({})),
   sample(registration.ping, fromWorker({ nonce: 'n-1' })),
@@ -170,6 +176,8 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   sample(supplies.requestSecrets, fromWorker({})),
   sample(supplies.reportModels, fromWorker({ base_url: 'https://models.test', models: ['small'] })),
   sample(supplies.requestGithubToken, unconnected),
+  sample(supplies.getGithubToken, async (tenant) => ({ token: (await tenant.agent()).token, answers: 404 })),
+  sample(supplies.listSlackSubscriptions, async (tenant) => ({ token: (await tenant.agent()).token })),
   sample(supplies.requestAwsCredentials, unconnected),
   sample(supplies.requestGcpToken, unconnected),
   sample(supplies.searchKnowledge, fromWorker({})),

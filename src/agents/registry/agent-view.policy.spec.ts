@@ -48,6 +48,7 @@ function instance(id: string, row: Partial<Instance>): Instance {
   return {
     ...{
       id,
+      window_seconds: null,
       agent_id: 'agent_1',
       generation: 1,
       version: '1.0.0',

@@ -101,7 +101,7 @@ function instanceView(row: Instance): InstanceView {
 function presenceOf(newest: Instance | undefined, windowSeconds: number): AgentView['presence'] {
   return {
     last_seen_at: timeOrNull(newest?.last_seen_at),
-    window_seconds: windowSeconds,
+    window_seconds: newest?.window_seconds ?? windowSeconds,
     offline_at: timeOrNull(newest?.offline_at),
   };
 }

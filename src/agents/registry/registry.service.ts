@@ -41,6 +41,7 @@ export interface PresenceSigns {
   readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
   readonly unacked_since: Date | null;
   readonly silent_limit_seconds: number | null;
+  readonly window_seconds: number | null;
 }
 
 /** The one rule by which workers are there or not. Provided by workers. */

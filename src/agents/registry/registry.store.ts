@@ -75,6 +75,8 @@ export interface InstanceRow {
   readonly pod_name: string | null;
   readonly endpoint_url: string | null;
   readonly last_seen_at: Date;
+  /** How long a sign of life of it counts; null: as long as the installation says for most. */
+  readonly window_seconds: number | null;
   readonly channel_seen_at: Date | null;
   readonly channel_opened_at: Date | null;
   readonly channel_closed_at: Date | null;
@@ -172,7 +174,7 @@ export async function showAgentRow({ sql }: Sql, accountId: string, ref: string)
 const INSTANCE_DAYS = 7;
 const INSTANCES = `
   SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
-         said.cluster_name, said.namespace, said.pod_name, w.endpoint_url, w.last_seen_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
+         said.cluster_name, said.namespace, said.pod_name, w.endpoint_url, w.last_seen_at, w.window_seconds, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
          w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
          greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at,
          coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,

@@ -28,7 +28,13 @@ const QUEUED: Standing = {
   ...{ needs_replay: false, failed_offers: [], end_code: null, end_detail: {}, error: null, error_source: null },
   ...{ cancel_requested_at: null, cancel_acknowledged_at: null, cancel_reason: null, queue_state: 'open' },
   ...{ queue_since: null, queue_changed_by: null, queue_reason: null, max_concurrent_runs: null },
-  ...{ queue_ttl_seconds: null, run_limit_seconds: null, silent_limit_seconds: null, concurrent_runs: null },
+  ...{
+    queue_ttl_seconds: null,
+    run_limit_seconds: null,
+    silent_limit_seconds: null,
+    window_seconds: null,
+    concurrent_runs: null,
+  },
   ...{ invoke_unreachable_after_seconds: null, agent_active: 0, agent_active_since: null, account_active: 0 },
   ...{ account_active_since: null, ahead: 0, holder_seen_at: null, channel_opened_at: null },
   ...{ channel_closed_at: null, channel_closed_by: null, unacked_since: null, approvals: [] },
@@ -41,9 +47,16 @@ const ENDED: Partial<Standing> = { ...OUT, finished_at: ago(3), error_source: 'p
 
 /** A worker that nothing speaks against. */
 const WELL: CrewRow = {
-  ...{ now: ago(0), hearing_since: ago(9_000), silent_limit_seconds: null },
+  ...{ now: ago(0), hearing_since: ago(9_000), silent_limit_seconds: null, window_seconds: null },
   ...{ id: 'w', mode: 'normal', mode_since: null, mode_by: null, mode_reason: null, version: '1', labels: {} },
-  ...{ sdk_version: '0.4.13', max_concurrent: 1, registered_at: ago(600), last_seen_at: ago(1), last_claim_at: ago(5) },
+  ...{
+    sdk_version: '0.4.13',
+    dialect: '0.3',
+    max_concurrent: 1,
+    registered_at: ago(600),
+    last_seen_at: ago(1),
+    last_claim_at: ago(5),
+  },
   ...{ last_pong_at: ago(1), last_events_at: null, channel_opened_at: ago(600), channel_closed_at: null },
   ...{ channel_closed_by: null, unacked_since: null, token_is_valid: true, token_ended_at: null, runs: [] },
   ...{ is_version: true, is_labelled: true, is_compatible: true, total: 1, has_other: true, has_channel: true },

@@ -54,6 +54,7 @@ export interface Standing extends Asked {
   readonly channel_closed_at: Date | null;
   readonly channel_closed_by: 'worker' | 'us' | 'unknown' | null;
   readonly unacked_since: Date | null;
+  readonly window_seconds: number | null;
   /** What somebody is asked to allow, the longest first. */
   readonly approvals: readonly AwaitedApproval[];
 }
@@ -264,8 +265,11 @@ function executing(run: Standing, { runLimitSeconds }: Terms): Reason {
   });
 }
 
-function isSilent({ now, holder_seen_at: seenAt }: Standing, { presenceWindowSeconds }: Terms): boolean {
-  return seenAt === null || after(seenAt, presenceWindowSeconds) <= now;
+function isSilent(
+  { now, holder_seen_at: seenAt, window_seconds: own }: Standing,
+  { presenceWindowSeconds }: Terms,
+): boolean {
+  return seenAt === null || after(seenAt, own ?? presenceWindowSeconds) <= now;
 }
 
 function silent(run: Standing, terms: Terms): Reason {

@@ -18,7 +18,7 @@ const STANDING = `
          agent_load.active AS agent_active, agent_load.since AS agent_active_since, account_load.active AS account_active,
          account_load.since AS account_active_since, line.ahead, holder.last_seen_at AS holder_seen_at,
          holder.channel_opened_at, holder.channel_closed_at,
-         holder.channel_closed_by, holder.unacked_since, asked.approvals
+         holder.channel_closed_by, holder.unacked_since, holder.window_seconds, asked.approvals
     FROM run_facts AS run
    CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = run.account_id AND terms.agent_id = run.agent_id
@@ -51,11 +51,11 @@ export async function readStanding(ctx: OpContext, runId: string): Promise<Stand
 const CREW = `
   WITH crew AS (
     SELECT now() AS now, hearing.since AS hearing_since, terms.silent_limit_seconds, worker.id, worker.mode, worker.mode_since, worker.mode_by, worker.mode_reason, worker.version, worker.labels, worker.can_replay,
-           worker.sdk_version, worker.max_concurrent, worker.registered_at, worker.last_seen_at, worker.last_claim_at, worker.last_pong_at,
-           worker.last_events_at, worker.channel_opened_at, worker.channel_closed_at, worker.channel_closed_by, worker.unacked_since,
+           worker.sdk_version, worker.dialect, worker.max_concurrent, worker.registered_at, worker.last_seen_at, worker.last_claim_at, worker.last_pong_at,
+           worker.last_events_at, worker.channel_opened_at, worker.channel_closed_at, worker.channel_closed_by, worker.unacked_since, worker.window_seconds,
            coalesce(token.is_valid, false) AS token_is_valid, coalesce(token.revoked_at, token.expires_at) AS token_ended_at, worker.endpoint_url, direct.outcome AS direct_outcome, direct.said AS direct_said, direct.called_at AS direct_called_at,
            direct.retry_at AS direct_retry_at, held.runs, held.taken, ($3::text IS NULL OR worker.version = $3) AS is_version, worker.labels @> $4::jsonb AS is_labelled,
-           NOT $5::boolean OR worker.can_replay AS is_compatible, worker.last_seen_at > now() - make_interval(secs => $6) AS is_online
+           NOT $5::boolean OR worker.can_replay AS is_compatible, worker.last_seen_at > now() - make_interval(secs => coalesce(worker.window_seconds, $6)) AS is_online
       FROM worker_presence AS worker
       LEFT JOIN worker_token_state AS token ON token.account_id = worker.account_id AND token.id = worker.token_id
       LEFT JOIN direct_state AS direct

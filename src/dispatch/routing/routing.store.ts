@@ -31,7 +31,7 @@ export interface WaitingAgent {
 /**
  * Invoked runs that nobody can take: since they wait, or since the last worker of their agent that fits stopped being
  * assignable, the agent's limit (`$1` where its policy names none) has passed. A worker is assignable while it was heard
- * within `$2` seconds, has not closed its channel for `$4` seconds, and either works, or asked for work within `$3` seconds, or can
+ * within its window of presence (`$2` seconds where it has none of its own), has not closed its channel for `$4` seconds, and either works, or asked for work within `$3` seconds, or can
  * be dialled at one of the addresses `$5`; the moment it stopped is when the first of these windows closed.
  */
 export const UNREACHABLE = `
@@ -47,7 +47,7 @@ export const UNREACHABLE = `
        LEFT JOIN direct_state AS direct
          ON direct.dialled_account = worker.account_id AND direct.dialled_worker = worker.id AND direct.dialled_url = worker.endpoint_url
       CROSS JOIN LATERAL (SELECT least(
-              worker.last_seen_at + make_interval(secs => $2),
+              worker.last_seen_at + make_interval(secs => coalesce(worker.window_seconds, $2)),
               CASE WHEN worker.channel_closed_by = 'worker' AND worker.channel_closed_at >= worker.channel_opened_at
                 THEN greatest(worker.channel_closed_at, worker.last_seen_at, hearing.since) + make_interval(secs => $4) END) AS until) AS present
       CROSS JOIN LATERAL (SELECT CASE

@@ -58,11 +58,12 @@ const FIND = `
 const LIST = `
   SELECT t.handle, d.id AS "agentId", d.name AS "agentName", d.archived_at IS NOT NULL AS "isArchived", ${VALIDITY},
          CASE WHEN d.id IS NULL THEN 'unregistered' WHEN seen.at IS NULL THEN 'draft'
-              WHEN seen.at > now() - make_interval(secs => $2) THEN 'online' ELSE 'offline' END AS "agentStatus"
+              WHEN seen.is_online THEN 'online' ELSE 'offline' END AS "agentStatus"
     FROM worker_token t
     LEFT JOIN agent_directory d ON d.account_id = t.account_id AND d.handle = t.handle
     LEFT JOIN LATERAL (
-      SELECT max(w.last_seen_at) AS at FROM worker_presence w WHERE w.account_id = t.account_id AND w.agent_id = d.id
+      SELECT max(w.last_seen_at) AS at, bool_or(w.last_seen_at > now() - make_interval(secs => coalesce(w.window_seconds, $2))) AS is_online
+        FROM worker_presence w WHERE w.account_id = t.account_id AND w.agent_id = d.id
     ) seen ON true
    WHERE t.account_id = $1 AND t.revoked_at IS NULL
    ORDER BY t.created_at, t.id`;

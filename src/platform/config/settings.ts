@@ -198,6 +198,12 @@ export const SETTINGS = {
     '90',
     'How long a sign of life counts; two keep-alives of the worker SDK. Without a started run, a longer silence is a loss.',
   ),
+  heartbeatWindowSeconds: setting(
+    'SIGNALBOX_HEARTBEAT_WINDOW_SECONDS',
+    seconds(0.5, 3_600),
+    '35',
+    'As SIGNALBOX_PRESENCE_WINDOW_SECONDS, for workers of SDK 0.1, which send a heartbeat every 10 s: three of them, and a margin.',
+  ),
   claimWindowSeconds: setting(
     'SIGNALBOX_CLAIM_WINDOW_SECONDS',
     seconds(0.5, 3_600),

@@ -60,7 +60,7 @@ const MAY_TAKE = `
    AND ((SELECT mode <> 'lame_duck' FROM asking) OR NOT EXISTS (
      SELECT FROM worker_presence AS other
       WHERE other.account_id = $1 AND other.agent_id = $2 AND other.id <> $3 AND other.mode = 'normal' AND other.registered_at IS NOT NULL
-        AND other.last_seen_at > now() - make_interval(secs => $5)
+        AND other.last_seen_at > now() - make_interval(secs => coalesce(other.window_seconds, $5))
         AND (run.require_version IS NULL OR run.require_version = other.version) AND other.labels @> run.require_labels
         AND (NOT run.needs_replay OR other.can_replay)))`;
 const IS_LIMITED = '(SELECT max_concurrent_runs IS NOT NULL OR concurrent_runs IS NOT NULL FROM asking)';

@@ -114,6 +114,7 @@ export class WorkerActions implements OnModuleInit {
       if (!orders) return;
       const wasSpared = channel.mode !== 'normal';
       channel.mode = orders.mode;
+      channel.dialect = orders.dialect;
       if (wasSpared && orders.mode === 'normal') this.channels.ring(accountId, channel.agentId, 1); // runs may have waited for it
       for (const action of orders.actions) this.channels.tellOnce(channel, action.id, () => frameOf(action));
     } catch (error) {

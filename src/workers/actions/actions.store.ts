@@ -3,6 +3,7 @@ import { writeJson, type JsonObject } from '../../platform/json/json.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 import type { Place } from '../../platform/operation/cursor.ts';
 import type { Mode } from '../fleet/lights.policy.ts';
+import type { Dialect } from '../registration/dialect.policy.ts';
 import type { Action, Hearer, OpenAction } from './actions.policy.ts';
 
 type Asking = Pick<OpContext, 'actor' | 'sql'>;
@@ -156,14 +157,15 @@ export async function declineAction(
   await sql(DECLINE, [actor.accountId, workerId, actor.id, actionId, detail]);
 }
 
-/** What a worker is to be told, and its mode. */
+/** What a worker is to be told, its mode, and what it understands. */
 export interface Orders {
   readonly mode: Mode;
+  readonly dialect: Dialect;
   readonly actions: readonly OpenAction[];
 }
 
 const ORDERS = `
-  SELECT w.mode, (
+  SELECT w.mode, w.dialect, (
     SELECT coalesce(json_agg(json_build_object('id', a.id, 'action', a.action, 'params', a.params,
                                                'micros', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text)
                              ORDER BY a.created_at, a.id), '[]')

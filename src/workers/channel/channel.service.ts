@@ -16,7 +16,7 @@ import { Presence, type Speaker } from '../presence/presence.service.ts';
 import { WorkerIdTaken } from '../registration/registration.contract.ts';
 import type { openChannel, pong } from './channel.contract.ts';
 import { recordedChannels, type RecordedChannel } from './channel.store.ts';
-import { WorkerChannel, frameBytes, type ChannelFrame } from './channel.stream.ts';
+import { WorkerChannel, type ChannelFrame } from './channel.stream.ts';
 import { Pings } from './pings.service.ts';
 import { ChannelRecords } from './records.service.ts';
 
@@ -102,10 +102,10 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     const now = this.clock.monotonicMs();
     const free = this.freeOf(crew, atMost, now);
     if (free.length === 0) return 0;
-    const doorbell = frameBytes({ id: this.frameId(), type: 'work_available', payload: { agent_id: agentId } });
+    const doorbell = { id: this.frameId(), type: 'work_available', payload: { agent_id: agentId } };
     let rung = 0;
     for (const channel of free) {
-      if (!this.write(channel, doorbell)) continue;
+      if (!this.sendOn(channel, doorbell)) continue;
       channel.noteRung(now);
       crew.channels.delete(channel); // to the end of the row
       crew.channels.add(channel);
@@ -114,7 +114,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
     return rung;
   }
 
-  /** Sends a frame to a worker that hangs here. False: it does not. */
+  /** Sends a frame to a worker that hangs here. False: it does not, or its dialect has no words for it. */
   send(accountId: string, workerId: string, frame: ChannelFrame): boolean {
     const channel = this.at(accountId, workerId);
     return channel !== undefined && this.sendOn(channel, frame);
@@ -122,7 +122,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
 
   /** As `send`, on this channel and none that has taken its place. */
   sendOn(channel: WorkerChannel, frame: ChannelFrame): boolean {
-    return this.write(channel, frameBytes(frame));
+    return channel.send(frame, this.config.streamBacklogBytes);
   }
 
   /** Sends what `token` names, once on each channel: after a reconnect it is sent again. False: it was told, or it cannot be now. */
@@ -274,6 +274,7 @@ export class Channels implements OnModuleInit, BeforeApplicationShutdown {
   private compare(channel: WorkerChannel, row: RecordedChannel, now: number): void {
     if (row.nonce !== channel.nonce || row.agent_id !== channel.agentId) return this.end(channel);
     channel.mode = row.mode;
+    channel.dialect = row.dialect;
     if (row.is_closed) this.records.noteOpened(channel); // somebody took this replica for dead
     const pongAt = row.seconds_since_pong === null ? undefined : now - row.seconds_since_pong * 1_000;
     if (pongAt !== undefined && pongAt > channel.openedAt) channel.pongAt = Math.max(channel.pongAt ?? 0, pongAt);

@@ -1,5 +1,6 @@
 import type { Database } from '../../platform/db/database.ts';
 import type { Mode } from '../fleet/lights.policy.ts';
+import type { Dialect } from '../registration/dialect.policy.ts';
 import type { WorkerChannel } from './channel.stream.ts';
 
 /** The newest opening of a worker id is its channel, whichever replica writes first; under another agent's id none is. */
@@ -13,7 +14,7 @@ const RECORD_OPENED = `
   WHERE worker.agent_id = excluded.agent_id
     AND (worker.channel_opened_at IS NULL OR worker.channel_opened_at <= excluded.channel_opened_at
          OR worker.channel_replica = excluded.channel_replica) -- one replica writes in the order of its openings
-  RETURNING channel_nonce AS nonce, mode, EXISTS (
+  RETURNING channel_nonce AS nonce, mode, dialect, EXISTS (
     SELECT FROM worker_action AS a WHERE a.account_id = worker.account_id AND a.worker_id = worker.id AND a.state = 'sent')
     OR EXISTS (SELECT FROM approval_untold AS u WHERE u.account_id = worker.account_id AND u.worker_id = worker.id)
     OR coalesce((SELECT jsonb_build_array(v.version, v.skills_version, v.action_rules_version) <> (worker.config -> 'handed')
@@ -24,6 +25,7 @@ const RECORD_OPENED = `
 export interface OpenedChannel {
   readonly nonce: string;
   readonly mode: Mode;
+  readonly dialect: Dialect;
   readonly has_orders: boolean;
 }
 
@@ -96,13 +98,14 @@ export interface RecordedChannel {
   readonly id: string;
   readonly agent_id: string;
   readonly mode: Mode;
+  readonly dialect: Dialect;
   readonly nonce: string | null;
   readonly is_closed: boolean;
   readonly seconds_since_pong: number | null;
 }
 
 const RECORDED = `
-  SELECT w.account_id, w.id, w.agent_id, w.mode, w.channel_nonce AS nonce, w.channel_closed_at IS NOT NULL AS is_closed,
+  SELECT w.account_id, w.id, w.agent_id, w.mode, w.dialect, w.channel_nonce AS nonce, w.channel_closed_at IS NOT NULL AS is_closed,
          extract(epoch FROM now() - w.last_pong_at)::float8 AS seconds_since_pong
     FROM unnest($1::text[], $2::text[]) AS here (account_id, id)
     JOIN worker AS w ON w.account_id = here.account_id AND w.id = here.id`;

@@ -1,6 +1,7 @@
 import { accountKey } from '../../platform/bus/keys.ts';
 import { serverSentEvent, type EventSink } from '../../platform/http/live-stream.ts';
 import type { Mode } from '../fleet/lights.policy.ts';
+import type { Dialect } from '../registration/dialect.policy.ts';
 import type { Speaker } from '../presence/presence.service.ts';
 import type { Endpoints } from './unacked.policy.ts';
 
@@ -15,6 +16,16 @@ export interface ChannelFrame {
 /** The bytes of a frame, to be written to as many channels as should have it. SDK 0.2.0 reads no other event than `frame`. */
 export function frameBytes(frame: ChannelFrame): Buffer {
   return Buffer.from(serverSentEvent('frame', JSON.stringify(frame)));
+}
+
+/**
+ * What SDK 0.1 reads instead: an event of the frame's type with flat data; undefined for what it does not know. A doorbell
+ * does not name the agent, since it is passed over unless it has the name that the author gave the agent.
+ */
+function eventBytes({ type, payload }: ChannelFrame): Buffer | undefined {
+  if (type === 'work_available') return Buffer.from(serverSentEvent(type, '{}'));
+  if (type !== 'cancel') return undefined;
+  return Buffer.from(serverSentEvent(type, JSON.stringify({ run_id: payload['run_id'] })));
 }
 
 const FIRST_WAIT_MS = 1_000;
@@ -39,6 +50,8 @@ export class WorkerChannel {
   isBusy = false;
   /** The worker's, as its row was last read. */
   mode: Mode = 'normal';
+  /** As its row was last read. Until then it hears frames, which a worker of 0.1 passes over. */
+  dialect: Dialect = '0.2';
   /** When its row was written, the worker was still to be told something. */
   hasOrders = false;
   pongAt: number | undefined;
@@ -75,6 +88,12 @@ export class WorkerChannel {
     if (localAddress === undefined || localPort === undefined) return undefined;
     if (remoteAddress === undefined || remotePort === undefined) return undefined;
     return { localAddress, localPort, remoteAddress, remotePort };
+  }
+
+  /** As `write`; false also for what the worker's dialect has no words for. */
+  send(frame: ChannelFrame, backlogBytes: number): boolean {
+    const bytes = this.dialect === '0.1' ? eventBytes(frame) : frameBytes(frame);
+    return bytes !== undefined && this.write(bytes, backlogBytes);
   }
 
   /** False when nothing was written: it is over, or its reader is more than `backlogBytes` behind and was cut off. */

@@ -1,6 +1,7 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock, wireTime } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
+import { KEEP_ALIVE_COMMENT } from '../../platform/http/live-stream.ts';
 import { newId } from '../../platform/ids/ids.ts';
 import { Replica } from '../../platform/replica/replica.ts';
 import { frameBytes, type WorkerChannel } from './channel.stream.ts';
@@ -59,8 +60,10 @@ export class Pings implements OnApplicationBootstrap, OnApplicationShutdown {
     if (spoke.size === 0) return;
     this.sentAt.set(this.tick, this.clock.monotonicMs());
     const payload = { nonce: `${this.replica.id}.${this.tick}`, sent_at: wireTime(this.clock.now()) };
-    const ping = frameBytes({ id: newId('message', this.clock.nowMs()), type: 'ping', payload, needsReply: true });
-    for (const channel of spoke) channel.write(ping, this.config.streamBacklogBytes);
+    const frame = { id: newId('message', this.clock.nowMs()), type: 'ping', payload, needsReply: true };
+    const ping = frameBytes(frame);
+    for (const channel of spoke)
+      channel.write(channel.dialect === '0.1' ? KEEP_ALIVE_COMMENT : ping, this.config.streamBacklogBytes);
   }
 
   private spokeAt(position: number): Set<WorkerChannel> {

@@ -107,8 +107,9 @@ export class ChannelRecords {
     this.handlers?.round();
   }
 
-  private follow(channel: WorkerChannel, { mode, has_orders }: OpenedChannel): void {
+  private follow(channel: WorkerChannel, { mode, dialect, has_orders }: OpenedChannel): void {
     channel.mode = mode;
+    channel.dialect = dialect;
     channel.hasOrders = has_orders;
     this.toFollow.push(channel);
   }

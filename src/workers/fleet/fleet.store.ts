@@ -33,6 +33,8 @@ export interface WorkerRow extends DirectFacts {
   readonly token_is_valid: boolean;
   /** Its agent’s; null: the installation’s. */
   readonly silent_limit_seconds: number | null;
+  /** How long a sign of life of it counts; null: the installation’s. */
+  readonly window_seconds: number | null;
   /** Since when this deployment hears without a break. */
   readonly hearing_since: Date;
   /** The database's clock, which all of these times are compared with. */
@@ -81,7 +83,7 @@ const COLUMNS = `
   w.id, w.agent_id, coalesce(nullif(agent.name, ''), agent.handle, w.agent_id) AS agent_name, w.generation, w.version, w.sdk_version,
   w.dialect, w.endpoint_url, direct.outcome AS direct_outcome, direct.said AS direct_said, direct.called_at AS direct_called_at, said.cluster_name, said.namespace, said.pod_name, w.mode, w.mode_since, w.max_concurrent, w.registered_at, w.last_seen_at, w.last_path,
   w.last_claim_at, w.last_pong_at, w.last_events_at, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by, w.unacked_since,
-  terms.silent_limit_seconds, hearing.since AS hearing_since, coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
+  terms.silent_limit_seconds, w.window_seconds, hearing.since AS hearing_since, coalesce(token.is_valid, false) AS token_is_valid, now() AS now, held.runs, (extract(epoch FROM w.first_seen_at) * 1000000)::bigint::text AS first_seen`;
 const FROM = `FROM worker AS w
     CROSS JOIN hearing
     LEFT JOIN agent_terms AS terms ON terms.account_id = w.account_id AND terms.agent_id = w.agent_id

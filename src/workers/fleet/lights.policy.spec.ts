@@ -24,6 +24,7 @@ const WELL: Signs = {
   lastSeenAt: ago(1),
   lastClaimAt: ago(1),
   lastPongAt: ago(1),
+  hearsPings: true,
   lastEventsAt: null,
   channelOpenedAt: ago(600),
   channelClosedAt: null,

@@ -31,6 +31,8 @@ export interface Signs {
   readonly lastSeenAt: Date;
   readonly lastClaimAt: Date | null;
   readonly lastPongAt: Date | null;
+  /** Its dialect has pings. */
+  readonly hearsPings: boolean;
   readonly lastEventsAt: Date | null;
   readonly channelOpenedAt: Date | null;
   readonly channelClosedAt: Date | null;
@@ -140,7 +142,10 @@ function channelLight(signs: Signs, { pingSeconds }: Windows): Light {
     return { state: 'down', since: closedAt, lastAt: lastPongAt, why: `its channel was closed by ${closerOf(signs)}` };
   }
   if (!lastPongAt || lastPongAt < openedAt) {
-    return { state: 'unknown', since: openedAt, lastAt: lastPongAt, why: 'it has answered no ping on this channel' };
+    const why = signs.hearsPings
+      ? 'it has answered no ping on this channel'
+      : 'its version of the protocol has no pings';
+    return { state: 'unknown', since: openedAt, lastAt: lastPongAt, why };
   }
   const silence = secondsBetween(lastPongAt, now);
   if (silence <= STALE_PINGS * pingSeconds + PONG_DELAY_SECONDS) return ok(openedAt, lastPongAt);

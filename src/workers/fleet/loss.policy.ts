@@ -47,6 +47,8 @@ export interface LossRow {
   readonly unacked_since: Date | null;
   /** Null: the installation's. */
   readonly silent_limit_seconds: number | null;
+  /** Of presence, where the worker has one of its own. */
+  readonly window_seconds: number | null;
 }
 
 /** What a row says, and the limits that it is held against. */
@@ -63,7 +65,11 @@ export function lossTermsIn<Limits extends LossLimits>(
     channelClosedBy: row.channel_closed_by,
     unackedSince: row.unacked_since,
   };
-  return { signs, limits: { ...limits, silentLimitSeconds: row.silent_limit_seconds ?? limits.silentLimitSeconds } };
+  const own = {
+    silentLimitSeconds: row.silent_limit_seconds ?? limits.silentLimitSeconds,
+    presenceWindowSeconds: row.window_seconds ?? limits.presenceWindowSeconds,
+  };
+  return { signs, limits: { ...limits, ...own } };
 }
 
 /** When a worker is lost if nothing is heard of it, and by which rule: the earliest one. */

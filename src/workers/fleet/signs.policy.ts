@@ -11,6 +11,8 @@ export type WorkerSigns = Pick<
   | 'now'
   | 'hearing_since'
   | 'silent_limit_seconds'
+  | 'window_seconds'
+  | 'dialect'
   | 'registered_at'
   | 'last_seen_at'
   | 'last_claim_at'
@@ -67,7 +69,7 @@ export interface Assessment {
 export function assess(row: WorkerSigns, { windows, loss, opened }: SignLimits): Assessment {
   const slotted = row.runs.filter(({ slot }) => slot !== null);
   const slotsTaken = slotted.length;
-  const lights = lightsOf(signsOf(row, slotsTaken), windows);
+  const lights = lightsOf(signsOf(row, slotsTaken), windowsOf(row, windows));
   const ahead = lossAhead(row, loss);
   const candidate = {
     lights,
@@ -86,6 +88,11 @@ function hasChannel({ channel_opened_at: opened, channel_closed_at: closed }: Wo
   return opened !== null && (closed === null || closed < opened);
 }
 
+/** Those of the installation, but for what the worker has of its own. */
+export function windowsOf({ window_seconds: own }: Pick<WorkerSigns, 'window_seconds'>, windows: Windows): Windows {
+  return { ...windows, presenceSeconds: own ?? windows.presenceSeconds };
+}
+
 /** What it was only offered is offered again earlier; that does not lose the worker. */
 function lossAhead(row: WorkerSigns, limits: LossLimits): Loss {
   const holding = row.runs.some(({ started_at }) => started_at !== null) ? 'running' : 'idle';
@@ -101,6 +108,7 @@ function signsOf(row: WorkerSigns, slotsTaken: number) {
     lastSeenAt: row.last_seen_at,
     lastClaimAt: row.last_claim_at,
     lastPongAt: row.last_pong_at,
+    hearsPings: row.dialect !== '0.1',
     lastEventsAt: row.last_events_at,
     channelOpenedAt: row.channel_opened_at,
     channelClosedAt: row.channel_closed_at,

@@ -5,13 +5,14 @@ import type { WorkerDetailRow, WorkerRow } from './fleet.store.ts';
 import { directExclusion, directResult } from './direct.policy.ts';
 import { endpointFlaw } from '../registration/endpoint.policy.ts';
 import { exclusionOf, isAssignable, type Light, type Lights } from './lights.policy.ts';
-import { assess, type SignLimits } from './signs.policy.ts';
+import { assess, windowsOf, type SignLimits } from './signs.policy.ts';
 
 type View = z.input<typeof WorkerView>;
 
 /** A worker's row in the words of the wire, with the lights that follow from it. */
 export function workerView(row: WorkerRow, limits: SignLimits): View {
-  const { windows, opened } = limits;
+  const { opened } = limits;
+  const windows = windowsOf(row, limits.windows);
   const { lights, ahead, candidate, slotsTaken } = assess(row, limits);
   const { lost } = candidate;
   const silentAt = new Date(row.last_seen_at.getTime() + windows.presenceSeconds * 1_000);

@@ -42,7 +42,8 @@ export class Presence implements UnwrittenPresence, PresenceRule, OnApplicationB
   ) {}
 
   onApplicationBootstrap(): void {
-    const shortestWindow = Math.min(this.config.presenceWindowSeconds, this.config.claimWindowSeconds) * 1_000;
+    const { presenceWindowSeconds, claimWindowSeconds, heartbeatWindowSeconds } = this.config;
+    const shortestWindow = Math.min(presenceWindowSeconds, claimWindowSeconds, heartbeatWindowSeconds) * 1_000;
     this.timer = setInterval(() => void this.flush(), Math.min(FLUSH_MS, shortestWindow / FLUSHES_A_WINDOW)).unref();
   }
 
@@ -78,7 +79,7 @@ export class Presence implements UnwrittenPresence, PresenceRule, OnApplicationB
   offlineAt(signs: LossRow, isRunning: boolean): Date {
     const terms = lossTermsIn(signs, this.config);
     const lostAt = lossAheadOf(terms.signs, isRunning ? 'running' : 'idle', terms.limits).at;
-    const silentAt = new Date(signs.last_seen_at.getTime() + this.config.presenceWindowSeconds * 1_000);
+    const silentAt = new Date(signs.last_seen_at.getTime() + terms.limits.presenceWindowSeconds * 1_000);
     return lostAt < silentAt ? lostAt : silentAt;
   }
 

@@ -81,6 +81,31 @@ export const requestGithubToken = refusedToken(
   'github_token',
   'Asks for a GitHub token.',
 );
+/** The same for workers that know no frames. */
+export const getGithubToken = operation({
+  id: 'workers.read_github_token',
+  summary: 'Hands out a GitHub token.',
+  http: { method: 'GET', path: '/api/v1/workers/integrations/github/token', status: 200 },
+  capability: workerToken,
+  input: {},
+  output: freeObject().meta({ type: 'object', additionalProperties: { type: 'string' } }),
+  faults: [NotConnected],
+});
+
+/** SDK 0.1.1 asks for it when it routes messages of Slack, and reads this object. */
+export const listSlackSubscriptions = operation({
+  id: 'workers.slack_subscriptions',
+  summary: 'Lists the Slack channels that agents listen to.',
+  http: { method: 'GET', path: '/api/v1/workers/slack-subscriptions', status: 200 },
+  capability: workerToken,
+  ours: true,
+  input: {},
+  output: z.object({
+    subscriptions: z.array(z.object({ agent_id: z.string(), name: z.string(), channels: z.array(z.string()) })),
+  }),
+  faults: [],
+});
+
 export const requestAwsCredentials = refusedToken(
   'workers.aws_credentials',
   'aws_credentials_request',

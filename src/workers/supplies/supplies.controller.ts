@@ -3,6 +3,8 @@ import { Handles } from '../../platform/operation/handles.ts';
 import type { In, OpContext } from '../../platform/operation/operation.ts';
 import {
   getBootSecrets,
+  getGithubToken,
+  listSlackSubscriptions,
   reportModels,
   requestAwsCredentials,
   requestGcpToken,
@@ -29,6 +31,12 @@ export class SuppliesController {
   }
   @Handles(requestGithubToken) github(ctx: OpContext, input: In<typeof requestGithubToken>) {
     return this.supplies.token(ctx, input);
+  }
+  @Handles(getGithubToken) readGithub() {
+    return this.supplies.githubToken();
+  }
+  @Handles(listSlackSubscriptions) slack() {
+    return this.supplies.slackSubscriptions();
   }
   @Handles(requestAwsCredentials) aws(ctx: OpContext, input: In<typeof requestAwsCredentials>) {
     return this.supplies.token(ctx, input);

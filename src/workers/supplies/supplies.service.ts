@@ -6,6 +6,7 @@ import { Presence } from '../presence/presence.service.ts';
 import {
   NotConnected,
   type getBootSecrets,
+  type listSlackSubscriptions,
   type reportModels,
   type requestSecrets,
   type searchKnowledge,
@@ -50,6 +51,15 @@ export class Supplies {
   async token(ctx: OpContext, asking: Asking): Promise<never> {
     this.note(ctx, asking);
     throw NotConnected();
+  }
+
+  /** @throws Fault 404. */
+  async githubToken(): Promise<never> {
+    throw NotConnected();
+  }
+
+  async slackSubscriptions(): Promise<Out<typeof listSlackSubscriptions>> {
+    return { subscriptions: [] };
   }
 
   async knowledge(ctx: OpContext, asking: Asking): Promise<Out<typeof searchKnowledge>> {

@@ -44,6 +44,36 @@ export function register(worker: StubWorker, manifest: object, more: object = {}
   return worker.frame('register', { manifest, skills: [], skills_hash: 'd41d8cd98f00b204e9800998ecf8427e', ...more });
 }
 
+/** A manifest as SDK 0.1 sends it: with nulls, with its skills at first, and without a version of the protocol. */
+export function firstManifestOf(agentId: string, more: object = {}): object {
+  return {
+    ...{ agent_id: agentId, name: agentId, description: '', version: '0.0.1', owner: '', repo: '', source_path: '' },
+    ...{
+      source_commit: null,
+      source_dirty: null,
+      model: null,
+      labels: {},
+      tools: [],
+      default_input: {},
+      input_schema: {},
+    },
+    ...{ agent_card: { name: agentId, skills: [], use_cases: [{ slug: 'sample_run' }] }, triggers: [], skills: null },
+    endpoint_url: 'http://127.0.0.1:8010',
+    ...more,
+  };
+}
+
+/** One heartbeat of SDK 0.1. */
+export function beat(
+  app: Pick<RunningApp, 'call'>,
+  { id, token, handle }: Pick<StubWorker, 'id' | 'token' | 'handle'>,
+  agent: unknown = firstManifestOf(handle),
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const body = { worker_id: id, agent };
+  return app.call('PUT', `/api/v1/workers/${encodeURIComponent(id)}/heartbeat`, { key: token, body, headers });
+}
+
 /** A frame that wants no reply. */
 export function tell(worker: StubWorker, type: string, payload: object = {}): Promise<FrameAnswer> {
   return worker.frame(type, payload, {});
@@ -87,6 +117,14 @@ export class OpenedChannel {
     const events = this.text.split('\n\n').filter((event) => event.startsWith('event: frame\ndata: '));
     const frames: Json[] = events.map((event) => JSON.parse(event.slice('event: frame\ndata: '.length)));
     return frames.filter((frame) => frame.type === type);
+  }
+
+  /** The events that came, as SDK 0.1 reads them. */
+  events(): { readonly event: string; readonly data: Json }[] {
+    return [...this.text.matchAll(/^event: (.*)\ndata: (.*)\n\n/gm)].map(([, event = '', data = '']) => ({
+      event,
+      data: JSON.parse(data),
+    }));
   }
 
   /** Stops reading: what comes stays in the kernel's buffers and then in the server's. */
