@@ -50,7 +50,7 @@ export class WorkerChannel {
   isBusy = false;
   /** The worker's, as its row was last read. */
   mode: Mode = 'normal';
-  /** As its row was last read. Until then it hears frames, which a worker of 0.1 passes over. */
+  /** As its row was last read. */
   dialect: Dialect = '0.2';
   /** When its row was written, the worker was still to be told something. */
   hasOrders = false;
@@ -80,6 +80,11 @@ export class WorkerChannel {
     this.openedAt = opening.at;
     this.key = accountKey(this.accountId, workerId);
     this.sink = sink;
+  }
+
+  /** Before its row was read nobody knows; every dialect takes a comment. */
+  get hearsPings(): boolean {
+    return this.isRecorded && this.dialect !== '0.1';
   }
 
   /** Its two ends, as the kernel knows them; undefined when it is over. */

@@ -63,7 +63,7 @@ export class Pings implements OnApplicationBootstrap, OnApplicationShutdown {
     const frame = { id: newId('message', this.clock.nowMs()), type: 'ping', payload, needsReply: true };
     const ping = frameBytes(frame);
     for (const channel of spoke)
-      channel.write(channel.dialect === '0.1' ? KEEP_ALIVE_COMMENT : ping, this.config.streamBacklogBytes);
+      channel.write(channel.hearsPings ? ping : KEEP_ALIVE_COMMENT, this.config.streamBacklogBytes);
   }
 
   private spokeAt(position: number): Set<WorkerChannel> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { WrongAgent } from '../../agents/index.ts';
-import { freeObject } from '../../platform/json/json.ts';
+import { freeObject, isJsonObject } from '../../platform/json/json.ts';
 import { operation, unaudited, workerToken } from '../../platform/operation/operation.ts';
 import { WorkerPath } from '../fleet/fleet.contract.ts';
 import { WorkerIdTaken } from './registration.contract.ts';
@@ -16,23 +16,28 @@ const TRIGGER = {
   ...{ cron: TEXT, timezone: TEXT, header: TEXT, keywords: TEXTS, channels: TEXTS, users: TEXTS },
 };
 
-/** How SDK 0.1 describes its agent. Whatever is of another type than this reads as if it had not been said. */
-const AgentManifest = freeObject().meta({
-  id: 'AgentManifest',
-  type: 'object',
-  required: ['agent_id'],
-  properties: {
-    ...{ agent_id: TEXT, name: TEXT, description: TEXT, version: TEXT, owner: TEXT, repo: TEXT, source_path: TEXT },
-    ...{ source_commit: MAYBE_TEXT, source_dirty: { type: ['boolean', 'null'] }, model: MAYBE_TEXT },
-    labels: { type: 'object', additionalProperties: TEXT },
-    tools: TEXTS,
-    ...{ default_input: ANY_OBJECT, input_schema: ANY_OBJECT, capabilities: ANY_OBJECT, agent_card: ANY_OBJECT },
-    skills: { type: ['array', 'null'], items: ANY_OBJECT },
-    triggers: { type: 'array', items: { type: 'object', properties: TRIGGER } },
-    ...{ endpoint_url: MAYBE_TEXT, sdk_version: MAYBE_TEXT },
-    ...{ cluster_name: MAYBE_TEXT, namespace: MAYBE_TEXT, pod_name: MAYBE_TEXT },
-  },
-});
+/** How SDK 0.1 describes its agent. But for its name, whatever is of another type than this reads as if it had not been said. */
+const AgentManifest = freeObject()
+  .check(({ value, issues }) => {
+    if (!isJsonObject(value) || typeof value['agent_id'] === 'string') return;
+    issues.push({ code: 'invalid_type', expected: 'string', input: value['agent_id'], path: ['agent_id'] });
+  })
+  .meta({
+    id: 'AgentManifest',
+    type: 'object',
+    required: ['agent_id'],
+    properties: {
+      ...{ agent_id: TEXT, name: TEXT, description: TEXT, version: TEXT, owner: TEXT, repo: TEXT, source_path: TEXT },
+      ...{ source_commit: MAYBE_TEXT, source_dirty: { type: ['boolean', 'null'] }, model: MAYBE_TEXT },
+      labels: { type: 'object', additionalProperties: TEXT },
+      tools: TEXTS,
+      ...{ default_input: ANY_OBJECT, input_schema: ANY_OBJECT, capabilities: ANY_OBJECT, agent_card: ANY_OBJECT },
+      skills: { type: ['array', 'null'], items: ANY_OBJECT },
+      triggers: { type: 'array', items: { type: 'object', properties: TRIGGER } },
+      ...{ endpoint_url: MAYBE_TEXT, sdk_version: MAYBE_TEXT },
+      ...{ cluster_name: MAYBE_TEXT, namespace: MAYBE_TEXT, pod_name: MAYBE_TEXT },
+    },
+  });
 
 /** `skills` left out, or null, are those that were said before. Of the two worker ids that of the path counts. */
 export const beat = operation({
