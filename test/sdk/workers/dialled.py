@@ -17,7 +17,7 @@ async def handle(message):
     await asyncio.sleep(float(given.get("seconds", 0)))
     seen = {"input": given, "metadata": sorted(message.metadata), "secret": get_secret("PARTNER_KEY")}
     usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
-    return result_task(task_id=message.taskId, structured=seen, descriptive="done", metadata={"usage": usage})
+    return result_task(task_id=message.task_id, structured=seen, descriptive="done", metadata={"usage": usage})
 
 
 if __name__ == "__main__":
