@@ -14,6 +14,8 @@ const PACKAGE = 'komodor-agentops';
 const VERSIONS = ['0.4.13', '0.3.0'];
 /** The first version of the frames protocol: it asks again at once after any failure. */
 export const FRAGILE_VERSIONS = ['0.2.0'];
+/** It knows no frames: heartbeats, named events and REST. */
+export const LEGACY_VERSIONS = ['0.1.1'];
 const CANDIDATES = ['python3', 'python3.13', 'python3.12', 'python3.11', 'python'];
 const INSTALL_LIMIT_MS = 300_000;
 
