@@ -62,8 +62,8 @@ await describeSdk(
       expect(attempts).toMatchObject([{ attempt: 1, path: 'direct', end: 'end.succeeded' }]);
       await eventually(
         async () => {
-          const events = await world.rest.ask<{ type: string }[]>('GET', `/api/v1/runs/${run_id}/events`);
-          const types = events.map(({ type }) => type);
+          const events = await world.rest.ask<{ event_type: string }[]>('GET', `/api/v1/runs/${run_id}/events`);
+          const types = events.map(({ event_type }) => event_type);
           expect(types).toEqual(expect.arrayContaining(['log.created', 'message.created']));
         },
         { within: 20_000 },
