@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LEGACY_VERSIONS, describeSdk, type Sdk } from '../support/python.ts';
+import { eventually } from '../support/rest.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { handleFor, World } from './world.ts';
 
@@ -52,4 +53,29 @@ function oneWorker(sdk: Sdk): void {
     expect(await world.invoke(handle, { prompt: 'next' })).toMatchObject({ status: 'succeeded' });
     expect(await world.run(runId)).toMatchObject({ status: 'cancelled', attempt: 1 });
   }, 40_000);
+
+  it('§20.1: what it tells during a run is in the run’s record', async () => {
+    const { run_id: runId } = await world.invoke(handle, { prompt: 'told' });
+    await eventually(async () => {
+      const contents = (await world.run(runId)).messages.map(({ content }) => content);
+      expect(contents).toEqual(expect.arrayContaining(['told', 'did echo']));
+    });
+  }, 30_000);
+
+  it('§20.7: drains: it ends the run that it has, and leaves', async () => {
+    const { run_id: runId } = await world.createRun(handle, { mode: 'slow', seconds: 3 });
+    await world.reached(runId, 'running');
+    worker.signal('SIGTERM');
+    expect(await world.ended(runId)).toMatchObject({ status: 'succeeded' });
+    expect(await worker.ended).toBe(0);
+  }, 40_000);
+
+  it('A4a: killed without a word, it has lost its run', async () => {
+    const other = await world.worker(sdk, handle, { script: 'legacy.py' });
+    const { run_id: runId } = await world.createRun(handle, { mode: 'slow', seconds: 60 });
+    await world.reached(runId, 'running');
+    await other.kill();
+    const run = await world.ended(runId, 40_000);
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('worker_lost') });
+  }, 90_000);
 }
