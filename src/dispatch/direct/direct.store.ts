@@ -1,13 +1,28 @@
+import type { Config } from '../../platform/config/config.ts';
 import type { Database } from '../../platform/db/database.ts';
 
-/** The addresses of workers that are there, `$1` being the window of presence. */
+/**
+ * The addresses of workers that are there, or were until less than what invoked runs wait for somebody (`$2` where the agent's
+ * policy names no limit): from whose window of presence (`$1` where they have none of their own) that limit is counted.
+ */
 const ENDPOINTS = `
-  SELECT DISTINCT endpoint_url AS url FROM worker_presence
-   WHERE endpoint_url IS NOT NULL AND registered_at IS NOT NULL AND last_seen_at > now() - make_interval(secs => $1)
+  SELECT DISTINCT worker.endpoint_url AS url
+    FROM worker_presence AS worker
+    LEFT JOIN agent_terms AS terms ON terms.account_id = worker.account_id AND terms.agent_id = worker.agent_id
+   WHERE worker.endpoint_url IS NOT NULL AND worker.registered_at IS NOT NULL
+     AND worker.last_seen_at > now() - make_interval(secs =>
+           coalesce(worker.window_seconds, $1) + coalesce(terms.invoke_unreachable_after_seconds, $2))
    LIMIT 10000`;
 
-export async function endpointsInUse(database: Database, presenceWindowSeconds: number): Promise<string[]> {
-  const rows = await database.acrossAccounts<{ url: string }>({ text: ENDPOINTS, values: [presenceWindowSeconds] });
+export async function endpointsInUse(
+  database: Database,
+  {
+    presenceWindowSeconds,
+    invokeUnreachableSeconds,
+  }: Pick<Config, 'presenceWindowSeconds' | 'invokeUnreachableSeconds'>,
+): Promise<string[]> {
+  const values = [presenceWindowSeconds, invokeUnreachableSeconds];
+  const rows = await database.acrossAccounts<{ url: string }>({ text: ENDPOINTS, values });
   return rows.map(({ url }) => url);
 }
 
@@ -34,7 +49,7 @@ const DUE = `
     LEFT JOIN direct_call AS call
       ON call.account_id = worker.account_id AND call.worker_id = worker.id AND call.endpoint_url = worker.endpoint_url
    WHERE worker.endpoint_url = ANY ($1) AND worker.registered_at IS NOT NULL AND worker.mode IN ('normal', 'lame_duck')
-     AND worker.last_seen_at > now() - make_interval(secs => $2)
+     AND worker.last_seen_at > now() - make_interval(secs => coalesce(worker.window_seconds, $2))
      AND (worker.last_claim_at IS NULL OR worker.last_claim_at < now() - make_interval(secs => $3))
      AND (call.retry_at IS NULL OR call.retry_at <= now())
      AND EXISTS (

@@ -13,9 +13,9 @@ export class Endpoints {
     @Inject(Outbound) private readonly outbound: Outbound,
   ) {}
 
-  /** Of the workers that are there. What their names resolve to is seen when they are called. */
+  /** Of the workers that are there, or were a moment ago. What their names resolve to is seen when they are called. */
   async dialable(): Promise<string[]> {
-    const urls = await endpointsInUse(this.database, this.config.presenceWindowSeconds);
+    const urls = await endpointsInUse(this.database, this.config);
     return urls.filter((url) => this.outbound.exclusionOf(url) === undefined);
   }
 }

@@ -85,7 +85,7 @@ const MAY_BE_DIALLED = `
    AND NOT EXISTS (
      SELECT FROM worker_presence AS hanging
       WHERE hanging.account_id = $1 AND hanging.agent_id = $2 AND hanging.unacked_since IS NULL
-        AND hanging.last_seen_at > now() - make_interval(secs => $5)
+        AND hanging.last_seen_at > now() - make_interval(secs => coalesce(hanging.window_seconds, $5))
         AND hanging.channel_opened_at IS NOT NULL
         AND (hanging.channel_closed_at IS NULL OR hanging.channel_closed_at < hanging.channel_opened_at))`;
 

@@ -198,7 +198,7 @@ const CLOSE_OLD = `
      WHERE a.state = 'acknowledged' AND NOT EXISTS (
        SELECT FROM worker AS w
         WHERE w.account_id = a.account_id AND w.id = a.worker_id AND w.agent_id = a.agent_id
-          AND w.last_seen_at > now() - make_interval(secs => $2)
+          AND w.last_seen_at > now() - make_interval(secs => coalesce(w.window_seconds, $2))
           AND NOT (w.channel_closed_by = 'worker' AND w.channel_closed_at >= w.channel_opened_at
                    AND greatest(w.channel_closed_at, w.last_seen_at) < now() - make_interval(secs => $3)))
     RETURNING id)
