@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AgentName } from '../../identity/index.ts';
 import { freeObject } from '../../platform/json/json.ts';
 import { operation } from '../../platform/operation/operation.ts';
+import { longList } from '../../platform/operation/output.ts';
 import { AgentNotFound } from './registry.faults.ts';
 
 /** An agent may be named by its id or by its handle wherever an id is accepted. */
@@ -107,7 +108,7 @@ export const listAgents = operation({
   http: { method: 'GET', path: '/api/v1/agents', status: 200 },
   capability: 'agent.read',
   input: { query: z.object({ include_archived: Flag.default(false) }) },
-  output: z.array(AgentInstanceResponse),
+  output: longList(AgentInstanceResponse),
   faults: [],
 });
 

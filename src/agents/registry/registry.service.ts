@@ -3,6 +3,7 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { invariant } from '../../platform/faults/faults.ts';
 import type { JsonObject } from '../../platform/json/json.ts';
 import type { InputProblem } from '../../platform/json/problems.ts';
+import { LongList } from '../../platform/operation/long-list.ts';
 import type { In, OpContext, Out } from '../../platform/operation/operation.ts';
 import { followSkills } from '../skills/skills.store.ts';
 import { takeGeneration } from '../versions/versions.store.ts';
@@ -13,10 +14,10 @@ import type { getAgent, listAgents } from './registry.contract.ts';
 import { AgentNotFound, WrongAgent } from './registry.faults.ts';
 import {
   agentRowsById,
+  eachAgentRow,
   findAgentId,
   findForWork,
   followManifest,
-  listAgentRows,
   listInstances,
   lockAgentRow,
   recallManifest,
@@ -74,7 +75,7 @@ export interface Registered {
   readonly changed: boolean;
 }
 
-type AgentView = Out<typeof listAgents>[number];
+type AgentView = Out<typeof getAgent>;
 
 /** What can run: agents, as their workers describe them. */
 @Injectable()
@@ -86,10 +87,12 @@ export class AgentRegistry {
     @Inject(PresenceRule) private readonly presence: PresenceRule,
   ) {}
 
+  /** There may be ten thousand: agents are shown as their rows come, so that only their workers are in memory together. */
   async list(ctx: OpContext, { include_archived }: In<typeof listAgents>): Promise<Out<typeof listAgents>> {
-    const { accountId } = ctx.actor;
     await this.unwritten.flush();
-    return this.withInstances(ctx, await listAgentRows(ctx, accountId, include_archived));
+    const byAgent = Map.groupBy(await this.instances(ctx), ({ agent_id }) => agent_id);
+    const show = this.showWith(byAgent);
+    return new LongList((take) => eachAgentRow(ctx, include_archived, (agent) => take(show(agent))));
   }
 
   /** Agents as lists show them, by id. What this replica has heard of workers and not written yet may be missing. */
@@ -181,13 +184,16 @@ export class AgentRegistry {
   }
   private async withInstances(ctx: OpContext, agents: readonly ListedAgent[]): Promise<AgentView[]> {
     const ids = agents.map(({ id }) => id);
-    const byAgent = Map.groupBy(await this.instances(ctx, ids), ({ agent_id }) => agent_id);
-    const window = this.config.presenceWindowSeconds;
-    return agents.map((agent) => agentView(agent, byAgent.get(agent.id) ?? [], window));
+    return agents.map(this.showWith(Map.groupBy(await this.instances(ctx, ids), ({ agent_id }) => agent_id)));
   }
 
-  private async instances(ctx: OpContext, agentIds: readonly string[]): Promise<Instance[]> {
-    const rows = await listInstances(ctx, ctx.actor.accountId, agentIds);
+  private showWith(byAgent: ReadonlyMap<string, Instance[]>): (agent: ListedAgent) => AgentView {
+    return (agent) => agentView(agent, byAgent.get(agent.id) ?? [], this.config.presenceWindowSeconds);
+  }
+
+  /** Of these agents; of all that there are, unless said. */
+  private async instances(ctx: OpContext, agentIds?: readonly string[]): Promise<Instance[]> {
+    const rows = await listInstances(ctx, agentIds);
     return rows.map((row) => {
       const offlineAt = this.presence.offlineAt(row, row.run_started_at !== null);
       return Object.assign(row, { offline_at: offlineAt, is_online: offlineAt > row.now }); // no copy: there may be many

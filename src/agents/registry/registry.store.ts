@@ -158,8 +158,12 @@ const LIST = `${LISTED} AND ($2 OR a.archived_at IS NULL) ORDER BY a.created_at,
 const BY_IDS = `${LISTED} AND a.id = ANY ($2)`;
 const SHOW = `${LISTED} AND (a.id = $2 OR a.handle = $2) ORDER BY (a.id = $2) DESC LIMIT 1`;
 
-export async function listAgentRows({ sql }: Sql, accountId: string, withArchived: boolean): Promise<ListedAgent[]> {
-  return sql<ListedAgent>(LIST, [accountId, withArchived]);
+export async function eachAgentRow(
+  { actor, each }: Pick<OpContext, 'actor' | 'each'>,
+  withArchived: boolean,
+  take: (agent: ListedAgent) => void,
+): Promise<void> {
+  await each<ListedAgent>(LIST, [actor.accountId, withArchived], take);
 }
 
 export async function agentRowsById({ sql }: Sql, accountId: string, ids: readonly string[]): Promise<ListedAgent[]> {
@@ -172,7 +176,7 @@ export async function showAgentRow({ sql }: Sql, accountId: string, ref: string)
 
 /** A worker that nothing was heard of for so long is none any more; a sweep forgets it. */
 const INSTANCE_DAYS = 7;
-const INSTANCES = `
+const instances = (condition: string): string => `
   SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
          said.cluster_name, said.namespace, said.pod_name, w.endpoint_url, w.last_seen_at, w.window_seconds, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
          w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
@@ -188,17 +192,20 @@ const INSTANCES = `
      SELECT r.id, r.status, r.started_at, (count(r.slot) OVER ())::int AS taken FROM run_facts AS r
       WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.agent_id = w.agent_id AND r.status IN ('claimed', 'running')
       ORDER BY r.started_at IS NULL, r.claimed_at, r.id LIMIT 1) AS held ON true
-   WHERE w.account_id = $1 AND w.agent_id = ANY ($2::text[]) AND w.registered_at IS NOT NULL
+   WHERE w.account_id = $1 ${condition} AND w.registered_at IS NOT NULL
      AND w.last_seen_at > now() - make_interval(days => ${INSTANCE_DAYS})
    ORDER BY w.first_seen_at, w.id`;
 
-/** The registered workers of these agents, however many agents, in one statement. */
+const INSTANCES = instances('');
+const INSTANCES_OF = instances('AND w.agent_id = ANY ($2::text[])');
+
+/** The registered workers of these agents, of all unless said, in one statement. */
 export async function listInstances(
-  { sql }: Sql,
-  accountId: string,
-  agentIds: readonly string[],
+  { actor, sql }: Pick<OpContext, 'actor' | 'sql'>,
+  agentIds?: readonly string[],
 ): Promise<InstanceRow[]> {
-  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES, [accountId, agentIds]);
+  if (!agentIds) return sql<InstanceRow>(INSTANCES, [actor.accountId]);
+  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES_OF, [actor.accountId, agentIds]);
 }
 
 const KNOWN = `

@@ -97,6 +97,25 @@ export class Transaction {
     return (await this.client.query<Row>(prepared(statement))).rows;
   }
 
+  /** Calls `take` with each row as it comes. What `take` throws is thrown once all rows have come: the client is in use until then. */
+  each<Row extends pg.QueryResultRow>(statement: Statement, take: (row: Row) => void): Promise<void> {
+    const query = new pg.Query<Row>(prepared(statement));
+    let failure: unknown;
+    query.on('row', (row) => {
+      if (failure !== undefined) return;
+      try {
+        take(row);
+      } catch (error) {
+        failure = error ?? new Error('nothing was thrown'); // thrown here, it would reach nobody
+      }
+    });
+    return new Promise((resolve, reject) => {
+      query.on('end', () => (failure === undefined ? resolve() : reject(asError(failure))));
+      query.on('error', reject);
+      this.client.query(query);
+    });
+  }
+
   /** For Prisma's adapter, which has its own ideas about rows and types. */
   send(query: pg.QueryConfig): Promise<pg.QueryResult> {
     return this.client.query(query);

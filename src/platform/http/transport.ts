@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Inject, Injectable } from '@nestjs/common';
 import type { BeforeApplicationShutdown, CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
@@ -7,6 +8,7 @@ import { CONFIG, type Config } from '../config/config.ts';
 import { wireTime, Clock } from '../clock/clock.ts';
 import { RangeNotSatisfiable } from '../faults/faults.ts';
 import { OPERATION } from '../operation/handles.ts';
+import { WrittenList } from '../operation/long-list.ts';
 import type { Operation } from '../operation/operation.ts';
 import { isSchema } from '../operation/output.ts';
 import { OperationRegistry } from '../operation/registry.ts';
@@ -64,7 +66,8 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     };
     const result = await this.runner.run(op, handle, call);
     for (const [name, value] of headers) void reply.header(name, value);
-    if (Array.isArray(result)) void reply.header('x-server-time', wireTime(this.clock.now()));
+    if (Array.isArray(result) || result instanceof WrittenList)
+      void reply.header('x-server-time', wireTime(this.clock.now()));
     return this.write(op, result, request, reply);
   }
 
@@ -74,6 +77,7 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     if (op.packed) return pack(result, request, reply);
     if (result instanceof LiveStream) return this.open(result, request, reply);
     if (result instanceof FileAnswer) return this.download(result, request, reply);
+    if (result instanceof WrittenList) return inPieces(result, reply);
     if (!isSchema(output) && output.produces === 'html') {
       void reply.type('text/html; charset=utf-8');
       return result;
@@ -123,6 +127,12 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     stream.attach(sink);
     return undefined;
   }
+}
+
+/** Each piece is let go of when it has been sent. */
+function inPieces({ pieces, bytes }: WrittenList, reply: FastifyReply): Readable {
+  void reply.type('application/json; charset=utf-8').header('content-length', bytes);
+  return Readable.from(pieces);
 }
 
 async function pack(result: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string | Buffer> {

@@ -80,6 +80,12 @@ export class Attempt implements OpContext {
   readonly sql = async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
     currentTransaction().query<Row>({ text, values });
 
+  readonly each = async <Row extends object>(
+    text: string,
+    values: readonly unknown[],
+    take: (row: Row) => void,
+  ): Promise<void> => currentTransaction().each({ text, values }, take);
+
   readonly briefly = async <Result>(
     work: (ctx: OpContext) => Promise<Result>,
     mode: Mode = 'write',

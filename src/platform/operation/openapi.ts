@@ -113,6 +113,8 @@ function responsesOf(op: Routed, components: Components): Json {
 function answerOf(output: Output, components: Components): Json {
   if (isSchema(output)) return { description: 'Done', ...json(schemaOf(output, 'output', components)) };
   switch (output.produces) {
+    case 'long list':
+      return answerOf(output.schema, components);
     case 'nothing':
       return { description: 'Done; there is nothing to say' };
     case 'file':

@@ -155,6 +155,8 @@ export interface OpContext {
   readonly db: Prisma.TransactionClient;
   /** SQL, for hot paths: a quarter of that. Same transaction. The text is fixed; whatever varies is a parameter. */
   sql<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** As `sql`; calls `take` with each row as it comes, and holds none. What `take` throws is thrown at the end. */
+  each<Row extends object>(text: string, values: readonly unknown[], take: (row: Row) => void): Promise<void>;
   /** A short transaction of its own: for operations without one, and for what runs later. `mode` is `write` unless said. */
   briefly<Result>(work: (ctx: OpContext) => Promise<Result>, mode?: Mode): Promise<Result>;
   /** Adds to the audit row. */

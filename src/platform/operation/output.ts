@@ -1,6 +1,7 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { FileAnswer } from '../http/file-answer.ts';
 import type { LiveStream } from '../http/live-stream.ts';
+import type { LongList } from './long-list.ts';
 
 /** 204: there is nothing to say. */
 export const empty = { produces: 'nothing' } as const;
@@ -11,6 +12,12 @@ export const jsonOrStream = <Schema extends z.ZodType>(schema: Schema, events: s
   produces: 'json or stream',
   schema,
   events,
+});
+/** A JSON list, complete however long it is: it is written item by item, and never held as objects. */
+export const longList = <Item extends z.ZodType>(item: Item): LongListOutput<Item> => ({
+  produces: 'long list',
+  item,
+  schema: z.array(item),
 });
 /** Bytes to be saved, whole or in part (`Range`). */
 export const file = { produces: 'file' } as const;
@@ -27,20 +34,28 @@ export interface JsonOrStream<Schema extends z.ZodType = z.ZodType> {
   readonly events: string;
 }
 
-export type Output = z.ZodType | typeof empty | typeof html | typeof file | Stream | JsonOrStream;
+export interface LongListOutput<Item extends z.ZodType = z.ZodType> {
+  readonly produces: 'long list';
+  readonly item: Item;
+  readonly schema: z.ZodArray<Item>;
+}
+
+export type Output = z.ZodType | typeof empty | typeof html | typeof file | Stream | JsonOrStream | LongListOutput;
 
 /** What a service returns for an output, at least. */
 export type Returned<Declared extends Output> = Declared extends z.ZodType
   ? z.input<Declared>
   : Declared extends JsonOrStream<infer Schema>
     ? z.input<Schema> | LiveStream
-    : Declared extends Stream
-      ? LiveStream
-      : Declared extends typeof html
-        ? string
-        : Declared extends typeof file
-          ? FileAnswer
-          : void;
+    : Declared extends LongListOutput<infer Item>
+      ? LongList<z.input<Item>>
+      : Declared extends Stream
+        ? LiveStream
+        : Declared extends typeof html
+          ? string
+          : Declared extends typeof file
+            ? FileAnswer
+            : void;
 
 export function isSchema(output: Output): output is z.ZodType {
   return !('produces' in output);
@@ -49,5 +64,5 @@ export function isSchema(output: Output): output is z.ZodType {
 /** The schema of an output's JSON form, where it has one. */
 export function schemaOf(output: Output): z.ZodType | undefined {
   if (isSchema(output)) return output;
-  return output.produces === 'json or stream' ? output.schema : undefined;
+  return 'schema' in output ? output.schema : undefined;
 }

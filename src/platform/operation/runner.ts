@@ -31,6 +31,7 @@ import {
 } from './idempotency.ts';
 import { parseParts, type OperationInput, type RawInput } from './input.ts';
 import { Later } from './later.ts';
+import { ListWriter, LongList } from './long-list.ts';
 import {
   areaOf,
   errandOf,
@@ -225,7 +226,7 @@ export class OperationRunner {
         if (earlier) attempt.repeated = earlier.answer;
         const returned = await handle(attempt, input);
         const isLater = returned instanceof Later;
-        const result = isLater ? returned : project(op, returned); // before the commit: a wrong answer undoes the deed
+        const result = isLater ? returned : await letOut(op, returned); // before the commit: a wrong answer undoes the deed
         if (earlier) return { result, last: [] };
         const audit = this.trail.row(deed, 'done', attempt.noted);
         const answer = answerRow(deed, isLater ? returned.memo : result, isLater);
@@ -304,6 +305,13 @@ function mayBeAnsweredMeanwhile({ op, idempotencyKey }: ReadyDeed, error: unknow
     error instanceof Fault &&
     [409, 429].includes(error.status)
   );
+}
+
+async function letOut(op: Operation, result: unknown): Promise<unknown> {
+  if (!(result instanceof LongList) || !('item' in op.output)) return project(op, result);
+  const writer = new ListWriter(op.output.item);
+  await result.giveTo((item) => writer.add(item));
+  return writer.end();
 }
 
 /** Lets out what the declared output names, and nothing else. */

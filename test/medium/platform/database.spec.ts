@@ -162,6 +162,22 @@ describe('a statement', () => {
     });
   });
 
+  it('gives its rows one by one, and what their taker throws is thrown when all have come', async () => {
+    const statement = { text: 'SELECT g FROM generate_series(1, $1::int) AS g ORDER BY g', values: [1_000] };
+    await database.asAccount('one', async (own) => {
+      const taken: number[] = [];
+      await own.each<{ g: number }>(statement, ({ g }) => void taken.push(g));
+      expect([taken.length, taken[0], taken.at(-1)]).toEqual([1_000, 1, 1_000]);
+      const tooMany = ({ g }: { g: number }): void => {
+        if (g === 3) throw new Error('no more than two');
+      };
+      await expect(own.each<{ g: number }>(statement, tooMany)).rejects.toThrow('no more than two');
+      expect(await ask(own, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
+    const failing = database.asAccount('one', (own) => own.each({ text: 'SELECT 1 / 0 AS g', values: [] }, () => {}));
+    await expect(failing).rejects.toThrow('division by zero');
+  });
+
   it('that could not be prepared in a failed transaction works in the next one', async () => {
     const text = `SELECT 'prepared late' AS said`;
     for (let turn = 0; turn < 25; turn += 1) {
@@ -226,10 +242,15 @@ describe('when the connection breaks', () => {
     await eventually(async () => expect(await workersCalled('nobody-knows')).toBe(1)); // it commits while nobody listens
   });
 
-  it('in the middle, it is an outage by SQL and by Prisma, and the next transaction works', async () => {
+  it('in the middle, it is an outage by SQL, row by row and by Prisma, and the next transaction works', async () => {
     for (const next of [
       (own: Transaction) => ask(own, 'SELECT 1 AS one'),
       async () => [{ count: await through.prisma.worker.count() }],
+      async (own: Transaction) => {
+        const rows: object[] = [];
+        await own.each({ text: 'SELECT 1 AS one', values: [] }, (row) => void rows.push(row));
+        return rows;
+      },
     ]) {
       const work = through.asAccount('one', async (own) => {
         const [session] = await ask<{ pid: number }>(own, 'SELECT pg_backend_pid() AS pid');
