@@ -50,9 +50,11 @@ async function readChannel(
     }
     if (!signal.aborted) log('the channel was closed; opening another');
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) onUnauthorized();
+    const isUnauthorized = error instanceof Refused && error.status === 401;
+    if (isUnauthorized) onUnauthorized(); // whoever registers again says what is wrong
     const reason: unknown = silence.signal.aborted ? silence.signal.reason : error;
-    if (!signal.aborted && (isNews || established)) log(`the channel broke: ${sentence(reason)}; opening another`);
+    if (!isUnauthorized && !signal.aborted && (isNews || established))
+      log(`the channel broke: ${sentence(reason)}; opening another`);
   } finally {
     clearTimeout(timer);
   }

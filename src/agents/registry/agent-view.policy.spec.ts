@@ -41,6 +41,7 @@ const AGENT: ListedAgent = {
     latest_run_at: null,
     latest_run_status: null,
     latest_success_at: null,
+    instances: [],
   },
 };
 
@@ -49,7 +50,6 @@ function instance(id: string, row: Partial<Instance>): Instance {
     ...{
       id,
       window_seconds: null,
-      agent_id: 'agent_1',
       generation: 1,
       version: '1.0.0',
       source_commit: null,

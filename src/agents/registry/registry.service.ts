@@ -18,7 +18,6 @@ import {
   findAgentId,
   findForWork,
   followManifest,
-  listInstances,
   lockAgentRow,
   recallManifest,
   showAgentRow,
@@ -87,34 +86,30 @@ export class AgentRegistry {
     @Inject(PresenceRule) private readonly presence: PresenceRule,
   ) {}
 
-  /** There may be ten thousand: agents are shown as their rows come, so that only their workers are in memory together. */
+  /** There may be ten thousand: each is shown as its row comes, and none is kept. */
   async list(ctx: OpContext, { include_archived }: In<typeof listAgents>): Promise<Out<typeof listAgents>> {
     await this.unwritten.flush();
-    const byAgent = Map.groupBy(await this.instances(ctx), ({ agent_id }) => agent_id);
-    const show = this.showWith(byAgent);
-    return new LongList((take) => eachAgentRow(ctx, include_archived, (agent) => take(show(agent))));
+    return new LongList((take) => eachAgentRow(ctx, include_archived, (agent) => take(this.viewOf(agent))));
   }
 
   /** Agents as lists show them, by id. What this replica has heard of workers and not written yet may be missing. */
   async views(ctx: OpContext, ids: readonly string[]): Promise<ReadonlyMap<string, AgentView>> {
     const agents = await agentRowsById(ctx, ctx.actor.accountId, ids);
-    const views = await this.withInstances(ctx, agents);
-    return new Map(views.map((view) => [view.agent_id, view]));
+    return new Map(agents.map((agent) => [agent.id, this.viewOf(agent)]));
   }
 
   async show(ctx: OpContext, { agent_id }: In<typeof getAgent>): Promise<Out<typeof getAgent>> {
     await this.unwritten.flush();
     const agent = await showAgentRow(ctx, ctx.actor.accountId, agent_id);
     if (!agent) throw AgentNotFound();
-    const [view] = await this.withInstances(ctx, [agent]);
-    invariant(view !== undefined, 'each agent has a view');
-    return view;
+    return this.viewOf(agent);
   }
 
   /** How many workers that are online run each generation of an agent. */
   async liveWorkers(ctx: OpContext, agentId: string): Promise<ReadonlyMap<number | null, number>> {
     await this.unwritten.flush();
-    const online = (await this.instances(ctx, [agentId])).filter(({ is_online }) => is_online);
+    const agent = await showAgentRow(ctx, ctx.actor.accountId, agentId);
+    const online = (agent ? this.instancesOf(agent) : []).filter(({ is_online }) => is_online);
     const byGeneration = Map.groupBy(online, ({ generation }) => generation);
     return new Map([...byGeneration].map(([generation, workers]) => [generation, workers.length]));
   }
@@ -182,21 +177,14 @@ export class AgentRegistry {
     await followSkills(ctx, agentId, generation);
     return { agentId, generation, changed: true };
   }
-  private async withInstances(ctx: OpContext, agents: readonly ListedAgent[]): Promise<AgentView[]> {
-    const ids = agents.map(({ id }) => id);
-    return agents.map(this.showWith(Map.groupBy(await this.instances(ctx, ids), ({ agent_id }) => agent_id)));
+  private viewOf(agent: ListedAgent): AgentView {
+    return agentView(agent, this.instancesOf(agent), this.config.presenceWindowSeconds);
   }
 
-  private showWith(byAgent: ReadonlyMap<string, Instance[]>): (agent: ListedAgent) => AgentView {
-    return (agent) => agentView(agent, byAgent.get(agent.id) ?? [], this.config.presenceWindowSeconds);
-  }
-
-  /** Of these agents; of all that there are, unless said. */
-  private async instances(ctx: OpContext, agentIds?: readonly string[]): Promise<Instance[]> {
-    const rows = await listInstances(ctx, agentIds);
-    return rows.map((row) => {
+  private instancesOf({ instances }: ListedAgent): Instance[] {
+    return instances.map((row) => {
       const offlineAt = this.presence.offlineAt(row, row.run_started_at !== null);
-      return Object.assign(row, { offline_at: offlineAt, is_online: offlineAt > row.now }); // no copy: there may be many
+      return { ...row, offline_at: offlineAt, is_online: offlineAt > row.now };
     });
   }
 }

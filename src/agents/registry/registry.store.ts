@@ -59,12 +59,12 @@ export interface ListedAgent {
   readonly latest_run_at: Date | null;
   readonly latest_run_status: RunStatus | null;
   readonly latest_success_at: Date | null;
+  readonly instances: readonly InstanceRow[];
 }
 
 /** A worker of an agent, and what it is doing. */
 export interface InstanceRow {
   readonly id: string;
-  readonly agent_id: string;
   readonly generation: number | null;
   readonly version: string | null;
   readonly source_commit: string | null;
@@ -133,13 +133,17 @@ export async function lockAgentRow({ sql }: Sql, accountId: string, ref: string)
   return (await sql<{ id: string }>(LOCK, [accountId, ref]))[0]?.id;
 }
 
+/** A worker that nothing was heard of for so long is none any more; a sweep forgets it. */
+const INSTANCE_DAYS = 7;
+/** With its workers as JSON: of ten thousand agents none has to be held until the others have come. */
 const LISTED = `
   SELECT a.id, a.handle, a.name, a.description, a.version, a.owner, a.repo, a.source_path, a.source_commit, a.source_dirty, a.model,
          coalesce(a.own_labels, a.labels) AS labels, a.draft_config, a.tools, a.default_input, a.input_schema, a.input_schema_error, a.capabilities, a.agent_card, a.generation,
          a.is_enabled, a.archived_at, coalesce(policy.version, 0) AS policy_version, coalesce(door.state, 'open') AS queue_state,
          door.since AS queue_since, door.changed_by AS queue_changed_by, door.reason AS queue_reason, live.runs_active, live.runs_queued, live.oldest_queued_at,
-         latest.latest_run_at, latest.latest_run_status, success.latest_success_at
+         latest.latest_run_at, latest.latest_run_status, success.latest_success_at, crew.instances
     FROM agent AS a
+   CROSS JOIN hearing
     LEFT JOIN agent_policy AS policy ON policy.account_id = a.account_id AND policy.agent_id = a.id
     LEFT JOIN agent_queue AS door ON door.account_id = a.account_id AND door.agent_id = a.id
    CROSS JOIN LATERAL (
@@ -153,59 +157,65 @@ const LISTED = `
      SELECT r.finished_at AS latest_success_at FROM run_facts AS r
       WHERE r.account_id = a.account_id AND r.agent_id = a.id AND r.status = 'succeeded'
       ORDER BY r.finished_at DESC LIMIT 1) AS success ON true
+   CROSS JOIN LATERAL (
+     SELECT coalesce(json_agg(one), '[]') AS instances FROM (
+       SELECT w.id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version, said.cluster_name, said.namespace,
+              said.pod_name, w.endpoint_url, w.last_seen_at, w.window_seconds, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
+              w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
+              greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at, coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,
+              held.id AS run_id, held.status AS run_status, held.started_at AS run_started_at
+         FROM worker_presence AS w
+         LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(
+           version text, source_commit text, source_dirty text, cluster_name text, namespace text, pod_name text) ON true
+         LEFT JOIN LATERAL (
+          SELECT r.id, r.status, r.started_at, (count(r.slot) OVER ())::int AS taken FROM run_facts AS r
+           WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.agent_id = w.agent_id AND r.status IN ('claimed', 'running')
+           ORDER BY r.started_at IS NULL, r.claimed_at, r.id LIMIT 1) AS held ON true
+        WHERE w.account_id = a.account_id AND w.agent_id = a.id AND w.registered_at IS NOT NULL
+          AND w.last_seen_at > now() - make_interval(days => ${INSTANCE_DAYS})
+        ORDER BY w.first_seen_at, w.id) AS one) AS crew
    WHERE a.account_id = $1`;
 const LIST = `${LISTED} AND ($2 OR a.archived_at IS NULL) ORDER BY a.created_at, a.id`;
 const BY_IDS = `${LISTED} AND a.id = ANY ($2)`;
 const SHOW = `${LISTED} AND (a.id = $2 OR a.handle = $2) ORDER BY (a.id = $2) DESC LIMIT 1`;
+
+type Found = Omit<ListedAgent, 'instances'> & { readonly instances: readonly Readonly<Record<string, unknown>>[] };
+
+const TIMES = [
+  'last_seen_at',
+  'channel_seen_at',
+  'channel_opened_at',
+  'channel_closed_at',
+  'unacked_since',
+  'hearing_since',
+  'now',
+  'run_started_at',
+] as const;
+
+function listed({ instances, ...agent }: Found): ListedAgent {
+  return { ...agent, instances: instances.map(instanceOf) };
+}
+
+/** As a row would have it: JSON knows no times. */
+function instanceOf(sent: Readonly<Record<string, unknown>>): InstanceRow {
+  const times = TIMES.map((name) => [name, typeof sent[name] === 'string' ? new Date(sent[name]) : null]);
+  return { ...sent, ...Object.fromEntries(times) } as InstanceRow;
+}
 
 export async function eachAgentRow(
   { actor, each }: Pick<OpContext, 'actor' | 'each'>,
   withArchived: boolean,
   take: (agent: ListedAgent) => void,
 ): Promise<void> {
-  await each<ListedAgent>(LIST, [actor.accountId, withArchived], take);
+  await each<Found>(LIST, [actor.accountId, withArchived], (found) => take(listed(found)));
 }
 
 export async function agentRowsById({ sql }: Sql, accountId: string, ids: readonly string[]): Promise<ListedAgent[]> {
-  return sql<ListedAgent>(BY_IDS, [accountId, ids]);
+  return (await sql<Found>(BY_IDS, [accountId, ids])).map(listed);
 }
 
 export async function showAgentRow({ sql }: Sql, accountId: string, ref: string): Promise<ListedAgent | undefined> {
-  return (await sql<ListedAgent>(SHOW, [accountId, ref]))[0];
-}
-
-/** A worker that nothing was heard of for so long is none any more; a sweep forgets it. */
-const INSTANCE_DAYS = 7;
-const instances = (condition: string): string => `
-  SELECT w.id, w.agent_id, w.generation, said.version, said.source_commit, said.source_dirty, w.sdk_version,
-         said.cluster_name, said.namespace, said.pod_name, w.endpoint_url, w.last_seen_at, w.window_seconds, w.channel_opened_at, w.channel_closed_at, w.channel_closed_by,
-         w.unacked_since, policy.silent_limit_seconds, hearing.since AS hearing_since, now() AS now,
-         greatest(w.channel_opened_at, w.last_pong_at) AS channel_seen_at,
-         coalesce(held.taken, 0) >= w.max_concurrent AS is_busy,
-         held.id AS run_id, held.status AS run_status, held.started_at AS run_started_at
-    FROM worker_presence AS w
-   CROSS JOIN hearing
-    LEFT JOIN agent_policy AS policy ON policy.account_id = w.account_id AND policy.agent_id = w.agent_id
-    LEFT JOIN LATERAL jsonb_to_record(w.manifest) AS said(
-      version text, source_commit text, source_dirty text, cluster_name text, namespace text, pod_name text) ON true
-    LEFT JOIN LATERAL (
-     SELECT r.id, r.status, r.started_at, (count(r.slot) OVER ())::int AS taken FROM run_facts AS r
-      WHERE r.account_id = w.account_id AND r.worker_id = w.id AND r.agent_id = w.agent_id AND r.status IN ('claimed', 'running')
-      ORDER BY r.started_at IS NULL, r.claimed_at, r.id LIMIT 1) AS held ON true
-   WHERE w.account_id = $1 ${condition} AND w.registered_at IS NOT NULL
-     AND w.last_seen_at > now() - make_interval(days => ${INSTANCE_DAYS})
-   ORDER BY w.first_seen_at, w.id`;
-
-const INSTANCES = instances('');
-const INSTANCES_OF = instances('AND w.agent_id = ANY ($2::text[])');
-
-/** The registered workers of these agents, of all unless said, in one statement. */
-export async function listInstances(
-  { actor, sql }: Pick<OpContext, 'actor' | 'sql'>,
-  agentIds?: readonly string[],
-): Promise<InstanceRow[]> {
-  if (!agentIds) return sql<InstanceRow>(INSTANCES, [actor.accountId]);
-  return agentIds.length === 0 ? [] : sql<InstanceRow>(INSTANCES_OF, [actor.accountId, agentIds]);
+  return (await sql<Found>(SHOW, [accountId, ref])).map(listed)[0];
 }
 
 const KNOWN = `
