@@ -85,7 +85,8 @@ describe('U-1: a flood of one account', () => {
     const rssBefore = process.memoryUsage().rss;
     const stored = await storedOf(a.accountId);
     const slowdowns: number[] = [];
-    const sum = { stored: 0, refused: 0, other: 0, unexplained: 0 };
+    const sum = { stored: 0, refused: 0, unexplained: 0 };
+    const otherwise: unknown[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const alone = slowest(await dispatch(b.key, worker));
       const { done, tally } = await whileFlooded(floods, () => dispatch(b.key, worker));
@@ -93,13 +94,14 @@ describe('U-1: a flood of one account', () => {
       const { 200: kept = 0, 429: refused = 0, ...others } = tally.byStatus;
       sum.stored += kept;
       sum.refused += refused;
-      sum.other += tally.failed + Object.values(others).reduce((total, count) => total + count, 0);
+      if (tally.failed > 0 || Object.keys(others).length > 0) otherwise.push({ unanswered: tally.failed, others });
       sum.unexplained += tally.unexplained;
     }
     // How much slower is for B-7 to say, on a machine of its own: here other tests run beside. Without turns nothing of the
     // other account comes through between the flood's.
     expect(Math.min(...slowdowns)).toBeLessThan(10);
-    expect(sum).toMatchObject({ other: 0, unexplained: 0 });
+    expect(otherwise).toEqual([]);
+    expect(sum.unexplained).toBe(0);
     expect(sum.refused).toBeGreaterThan(0);
     expect((await storedOf(a.accountId)) - stored).toBe(sum.stored);
     expect(process.memoryUsage().rss - rssBefore).toBeLessThan(250 * MiB);

@@ -63,7 +63,7 @@ describe('migrations', () => {
     const env = { ...process.env, DATABASE_URL: suite.url };
     const { stdout } = await promisify(execFile)('node_modules/.bin/prisma', ['migrate', 'status'], { env });
     expect(stdout).toContain('Database schema is up to date!');
-  });
+  }, 120_000); // its tool takes seconds to start
 });
 
 describe('the start', () => {

@@ -8,7 +8,8 @@ import { pause, startStub } from '../../support/stub-worker.ts';
 import { openChannel, tell, type Account } from './wire.ts';
 
 /** The product's waits at a tenth. */
-const env = { SIGNALBOX_CHANNEL_PING_SECONDS: '0.5', SIGNALBOX_UNACKED_SECONDS: '2' };
+const LIMIT_MS = 2_000;
+const env = { SIGNALBOX_CHANNEL_PING_SECONDS: '0.5', SIGNALBOX_UNACKED_SECONDS: String(LIMIT_MS / 1_000) };
 const SILENT_MS = 1_100;
 
 let app: RunningApp;
@@ -67,13 +68,15 @@ const isLinux = process.platform === 'linux';
       expect(await row(worker.id)).toMatchObject({ unacked_since: null }); // it answers no ping, but its kernel does
       host.die();
       await eventually(async () => expect(await row(worker.id)).toMatchObject({ unacked_since: expect.any(Date) }));
-      expect(await show(worker.id)).toMatchObject({ lost: null });
+      const { unacked_since: since } = await row(worker.id);
       await eventually(async () =>
         expect(await show(worker.id)).toMatchObject({
           ...{ state: 'offline', excluded_by: 'worker.offline', lost: { rule: 'unacknowledged' } },
           lights: { process: { state: 'ok' } },
         }),
       );
+      const { lost } = await show(worker.id);
+      expect(Date.parse(lost.at) - since.getTime()).toBeGreaterThanOrEqual(LIMIT_MS);
       await worker.open();
       await eventually(async () => expect(await show(worker.id)).toMatchObject({ state: 'online', lost: null }));
       expect(await row(worker.id)).toMatchObject({ unacked_since: null });
