@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Json } from '../support/app.ts';
 
 /** A frame in either direction, as it was sent. */
 export interface Frame {
@@ -10,8 +11,11 @@ export interface Frame {
   readonly correlationId?: string;
 }
 
-/** One POST of a worker with its answer. */
+/** One request of a worker with its answer. */
 export interface Exchange {
+  readonly path: string;
+  /** What was sent; by REST that is no frame. */
+  readonly body: Json;
   readonly frame: Frame;
   readonly headers: http.IncomingHttpHeaders;
   readonly status: number;
@@ -41,6 +45,7 @@ export class WireTap {
   private readonly sockets = new Set<Socket>();
   private readonly openChannels = new Set<() => void>();
   private refusing = false;
+  private holding: ((exchange: Exchange) => Promise<void> | undefined) | undefined;
 
   private constructor(private readonly target: URL) {
     this.server = http.createServer((request, response) => {
@@ -73,6 +78,21 @@ export class WireTap {
   pushed(type?: string): Frame[] {
     const frames = this.channels.flatMap(({ text }) => framesOf(text));
     return type === undefined ? frames : frames.filter((frame) => frame.type === type);
+  }
+
+  /** What was sent to addresses that end like this, oldest first. */
+  asked(end: RegExp): Exchange[] {
+    return this.exchanges.filter(({ path }) => end.test(path));
+  }
+
+  /** Keeps such answers from their worker until what this returns is called. */
+  hold(isHeld: (exchange: Exchange) => boolean): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.holding = (exchange) => (isHeld(exchange) ? promise : undefined);
+    return () => {
+      this.holding = undefined;
+      resolve();
+    };
   }
 
   /** Cuts every open channel and, until `admitChannels`, refuses new ones. */
@@ -123,14 +143,19 @@ export class WireTap {
   ): Promise<void> {
     const content = await readAll(answer);
     const at = performance.now();
-    this.exchanges.push({
-      frame: JSON.parse(body.toString('utf8')) as Frame,
+    const sent: Json = body.length === 0 ? {} : JSON.parse(body.toString('utf8'));
+    const exchange: Exchange = {
+      path: request.url ?? '',
+      body: sent,
+      frame: sent as Frame,
       headers: request.headers,
       status: answer.statusCode ?? 0,
       answer: content.length === 0 ? undefined : (JSON.parse(content.toString('utf8')) as Frame),
       milliseconds: at - startedAt,
       at,
-    });
+    };
+    this.exchanges.push(exchange);
+    await this.holding?.(exchange);
     response.end(content);
   }
 

@@ -1,4 +1,4 @@
-"""Worker of SDK 0.1: a handler of messages. Its input's `mode` says what it does: echo, fail, failtask, slow."""
+"""Worker of SDK 0.1: a handler of messages. Its input's `mode` says what it does: echo, fail, failtask, slow, both."""
 import asyncio
 import os
 
@@ -20,6 +20,11 @@ async def handler(message):
         return result_task(task_id=task_id, state="failed", descriptive="handled failure")
     if mode == "slow":
         await asyncio.sleep(float(data.get("seconds", 60)))
+    if mode == "both":  # one batch of what belongs to two runs and to none
+        for run_id in (None, data["other"], "unknown"):
+            await get_client().log("told of both", run_id=run_id)
+        await get_client().flush()
+        await asyncio.sleep(float(data.get("seconds", 0)))
     await get_client().message(f"did {mode}")
     return result_task(task_id=task_id, structured={"mode": mode}, descriptive=str(data.get("prompt", "")))
 
