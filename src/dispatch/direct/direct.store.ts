@@ -11,7 +11,7 @@ const ENDPOINTS = `
     LEFT JOIN agent_terms AS terms ON terms.account_id = worker.account_id AND terms.agent_id = worker.agent_id
    WHERE worker.endpoint_url IS NOT NULL AND worker.registered_at IS NOT NULL
      AND worker.last_seen_at > now() - make_interval(secs =>
-           coalesce(worker.window_seconds, $1) + coalesce(terms.invoke_unreachable_after_seconds, $2))
+           coalesce(worker.window_seconds, $1::float8) + coalesce(terms.invoke_unreachable_after_seconds, $2::float8))
    LIMIT 10000`;
 
 export async function endpointsInUse(
