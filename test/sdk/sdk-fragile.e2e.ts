@@ -204,7 +204,7 @@ function noHotLoop(sdk: Sdk): void {
       expect(claimsOf(name)).not.toEqual([]);
       for (const { status, answer, milliseconds } of claimsOf(name)) {
         expect([name, status, answer?.type, answer?.payload]).toEqual([name, 200, 'run_assignment', {}]);
-        expect(milliseconds).toBeLessThan(CLAIM_LIMIT_MS + 300); // the tap and a busy machine have their share
+        expect(milliseconds).toBeLessThan(CLAIM_LIMIT_MS + 1_500); // the tap and a busy machine have their share
       }
     }
   });

@@ -65,9 +65,9 @@ export function readAnswer(
     return unknown(`it says nothing but the error ${Number(error['code'])}`);
   }
   if (!isJsonObject(result)) return unknown('its answer holds no result');
-  return Array.isArray(result['parts']) && result['status'] === undefined
-    ? succeeded([result], result['metadata'])
-    : readTask(result);
+  if (!Array.isArray(result['parts']) || result['status'] !== undefined) return readTask(result);
+  if (method === 'tasks/get') return unknown('it is no task'); // whoever reads no method has done the work again
+  return succeeded([result], result['metadata']);
 }
 
 function readTask(task: JsonObject): Said {

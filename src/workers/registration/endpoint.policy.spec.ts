@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { endpointFlaw, endpointOf } from './endpoint.policy.ts';
+import { endpointFlaw, endpointOf, withoutLogin } from './endpoint.policy.ts';
 
 describe('the address of a worker', () => {
   it.each([
@@ -16,5 +16,16 @@ describe('the address of a worker', () => {
   ])('%s', (_fact, manifest, kept, flaw) => {
     expect(endpointOf(manifest)).toBe(kept);
     expect(endpointFlaw(manifest)).toBe(flaw);
+  });
+
+  it.each([
+    ['http://user:hush@host:8010/a?b', 'http://***@host:8010/a?b'],
+    ['https://token@host', 'https://***@host/'],
+    ['https://:hush@host', 'https://***@host/'],
+    ['https://host/@user:not', 'https://host/@user:not'],
+    ['no address at all', 'no address at all'],
+    [8010, 8010],
+  ])('%s is known without a password, as %s', (said, kept) => {
+    expect(withoutLogin({ name: 'a', endpoint_url: said })).toEqual({ name: 'a', endpoint_url: kept });
   });
 });

@@ -11,6 +11,20 @@ export function endpointOf(manifest: JsonObject): string | null {
   return typeof said === 'string' && said !== '' && said.length <= LONGEST ? said.toWellFormed() : null;
 }
 
+/**
+ * A manifest without the user name and the password in its address: whoever may see workers is not to have them. What is left
+ * still holds a user name, so nobody dials it.
+ */
+export function withoutLogin(manifest: JsonObject): JsonObject {
+  const said = manifest['endpoint_url'];
+  if (typeof said !== 'string' || !URL.canParse(said)) return manifest;
+  const url = new URL(said);
+  if (url.username === '' && url.password === '') return manifest;
+  url.username = '***';
+  url.password = '';
+  return { ...manifest, endpoint_url: url.href };
+}
+
 /** Why what a manifest says is kept as no address; null where it says nothing, or where it is kept. */
 export function endpointFlaw(manifest: JsonObject): string | null {
   const said = manifest['endpoint_url'];

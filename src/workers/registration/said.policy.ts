@@ -1,6 +1,7 @@
-import { sha256OfCanonical, type JsonObject } from '../../platform/json/json.ts';
+import { isJsonObject, sha256OfCanonical, type JsonObject } from '../../platform/json/json.ts';
 import type { In } from '../../platform/operation/operation.ts';
 import { dialectOf, slotsOf, type Dialect } from './dialect.policy.ts';
+import { withoutLogin } from './endpoint.policy.ts';
 import type { beat } from './heartbeats.contract.ts';
 import type { registerWorker } from './registration.contract.ts';
 
@@ -42,7 +43,7 @@ export function saidBy({ worker_id, agent, 'x-skills-hash': hash }: In<typeof be
     dialect: dialectOf(agent),
     at: 'agent',
     slots: slotsOf(undefined, manifest),
-    ...withSkills(manifest, Array.isArray(skills) ? skills : undefined, hash ?? undefined),
+    ...withSkills(manifest, Array.isArray(skills) ? skills.filter(isJsonObject) : undefined, hash ?? undefined),
   };
 }
 
@@ -53,5 +54,6 @@ function withSkills(
   hash: string | undefined,
 ): Pick<Said, 'manifest' | 'skills' | 'skillsHash' | 'digest'> {
   const skillsHash = hash ?? (skills && skills.length > 0 ? sha256OfCanonical(skills).toString('hex') : '');
-  return { manifest, skills, skillsHash, digest: sha256OfCanonical([skillsHash, manifest]) };
+  const shown = withoutLogin(manifest);
+  return { manifest: shown, skills, skillsHash, digest: sha256OfCanonical([skillsHash, shown]) };
 }

@@ -171,6 +171,25 @@ describe('a heartbeat that says nothing new', () => {
     expect(await skills()).toEqual([]);
   });
 
+  it.each([[[1]], [['a', null, [1]]], [[SKILL, 7]]])(
+    'takes what is no skill among them as not said: %j',
+    async (said) => {
+      const worker = await workerOf('oddly-skilled');
+      expect((await beat(app, worker, firstManifestOf('oddly-skilled', { skills: said }), {})).status).toBe(200);
+    },
+  );
+
+  it('shows the user name and the password of an address to nobody', async () => {
+    const worker = await workerOf('open');
+    const told = firstManifestOf('open', { endpoint_url: 'http://user:hush-hush@10.0.0.1:8010' });
+    expect((await beat(app, worker, told)).status).toBe(200);
+    const rows = await app.database.query(
+      'SELECT to_json(w)::text AS row FROM worker AS w UNION ALL SELECT to_json(g)::text FROM agent_generation AS g',
+    );
+    expect(JSON.stringify(rows)).not.toContain('hush-hush');
+    expect(JSON.stringify(rows)).toContain('***@10.0.0.1:8010');
+  });
+
   it('K-4: one that says something new is what counts from then on', async () => {
     const worker = await workerOf('renamed');
     for (const name of ['One', 'Two']) {
