@@ -115,7 +115,7 @@ export class StubWorker {
     return job;
   }
 
-  async claimSoon(within = 5_000): Promise<Json> {
+  async claimSoon(within = 10_000): Promise<Json> {
     for (const until = Date.now() + within; Date.now() < until; await pause(20)) {
       const job = await this.claim();
       if (job) return job;
