@@ -27,7 +27,9 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 test('K-75: a mutation that is refused because nobody knows the caller is on record in the system’s account, bounded in rate', async () => {
-  const mutations = [...SAMPLES.values()].map(({ op }) => op).filter((op) => isMutation(op) && !isOpen(op));
+  const closed = [...SAMPLES.values()].map(({ op }) => op).filter((op) => isMutation(op) && !isOpen(op));
+  const frame = closed.find((op) => op.frame); // all frames are one operation to a stranger, and there are more than a minute has room for
+  const mutations = closed.filter((op) => !op.frame || op === frame);
   const reads = [...SAMPLES.values()].map(({ op }) => op).filter((op) => !isMutation(op) && !isOpen(op));
   for (const op of [...mutations, ...reads]) await exchange(app.url, requestOf(op, {}, SECRET));
   const expected = mutations.map((op) => (op.frame ? FRAMES_OPERATION : op.id)).sort();
