@@ -24,6 +24,9 @@ const Usage = freeObject()
   .nullish()
   .meta({ anyOf: [{ $ref: '#/components/schemas/RunUsage' }, { type: 'null' }] });
 
+/** What may come with the end of a run, whatever it is. */
+const aside = { snapshot: freeObject().nullish(), diagnostics: freeObject().nullish() };
+
 export const startRunByRest = operation({
   id: 'dispatch.report_start',
   summary: 'The worker begins the run that it claimed.',
@@ -52,8 +55,7 @@ export const completeRunByRest = operation({
         worker_id: WorkerId,
         output: freeObject(),
         usage: Usage,
-        snapshot: freeObject().nullish(),
-        diagnostics: freeObject().nullish(),
+        ...aside,
       })
       .meta({ id: 'CompleteRunRequest' }),
   },
@@ -76,8 +78,7 @@ export const failRunByRest = operation({
       .object({
         worker_id: WorkerId,
         error: z.string(),
-        snapshot: freeObject().nullish(),
-        diagnostics: freeObject().nullish(),
+        ...aside,
       })
       .meta({ id: 'FailRunRequest' }),
   },
