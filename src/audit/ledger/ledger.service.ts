@@ -70,6 +70,7 @@ export class AuditLedger extends AuditTrail {
       outcome: 'done',
       actorKind: 'system',
       actorId: null,
+      impersonatorId: null,
       requestId: '',
       address: null,
     });
@@ -85,6 +86,7 @@ export class AuditLedger extends AuditTrail {
       operation: op.id,
       actorKind: actor.kind,
       actorId: actor.kind === 'anonymous' ? null : actor.id,
+      impersonatorId: actor.impersonator?.principalId ?? null,
       requestId,
       address,
       detail: actor.credentialId === '' ? said.detail : { ...said.detail, credential_id: actor.credentialId },

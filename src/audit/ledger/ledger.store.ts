@@ -11,16 +11,17 @@ export interface Entry {
   readonly outcome: Outcome;
   readonly actorKind: string;
   readonly actorId: string | null;
+  readonly impersonatorId: string | null;
   readonly target: readonly [kind: string, id: string];
   readonly requestId: string;
   readonly address: string | null;
   readonly detail: object;
 }
 
-const COLUMNS = `account_id, id, category, action, operation, outcome, actor_kind, actor_id, target_kind, target_id,
+const COLUMNS = `account_id, id, category, action, operation, outcome, actor_kind, actor_id, impersonator_id, target_kind, target_id,
   request_id, address, detail`;
 const INSERT_ONE = `INSERT INTO audit_entry (${COLUMNS})
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::jsonb)`;
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::jsonb)`;
 const INSERT_MANY = `INSERT INTO audit_entry (${COLUMNS})
   SELECT ${COLUMNS} FROM jsonb_populate_recordset(NULL::audit_entry, $1::jsonb)`;
 
@@ -46,6 +47,7 @@ function columnsOf(entry: Entry): Record<string, unknown> {
     outcome: entry.outcome,
     actor_kind: entry.actorKind,
     actor_id: entry.actorId,
+    impersonator_id: entry.impersonatorId,
     target_kind: targetKind,
     target_id: storable(targetId, ID_MAX),
     request_id: storable(entry.requestId),

@@ -104,6 +104,7 @@ export class Strangers implements Sweep, BeforeApplicationShutdown {
       outcome: 'refused',
       actorKind: 'anonymous',
       actorId: null,
+      impersonatorId: null,
       target: ['credential', ''],
       requestId: '',
       address,

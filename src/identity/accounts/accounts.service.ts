@@ -36,9 +36,12 @@ const LOCK_FIRST_START = `SELECT pg_advisory_xact_lock(hashtext('signalbox first
 const ANY_ACCOUNT = 'SELECT 1 FROM account LIMIT 1';
 const INSERT_ACCOUNT = 'INSERT INTO account (id, slug, name) VALUES ($1, $2, $3)';
 /** The installation belongs to whoever has its first account. */
+const INSERT_PERSON = `
+  INSERT INTO person (id, email, is_system_admin) VALUES ($2, $3, NOT EXISTS (SELECT FROM account WHERE id <> $1))
+  ON CONFLICT DO NOTHING`;
 const INSERT_OWNER = `
-  INSERT INTO principal (account_id, id, kind, name, email, is_system_admin)
-  VALUES ($1, $2, 'person', $3, $3, NOT EXISTS (SELECT FROM account WHERE id <> $1))`;
+  INSERT INTO principal (account_id, id, kind, name, email, user_id)
+  SELECT $1, $2, 'person', $3, $3, id FROM person WHERE lower(email) = lower($3)`;
 const INSERT_KEY = `
   INSERT INTO api_key (account_id, id, principal_id, name, scopes, secret_hash, created_by)
   VALUES ($1, $2, $3, $4, '{}', $5, $3)`;
@@ -85,6 +88,7 @@ export class Accounts {
     const { slug, name = slug, ownerEmail, apiKey: key = newSecret('sk') } = wanted;
     const [accountId, ownerId, keyId] = [this.newId('account'), this.newId('principal'), this.newId('apiKey')];
     await system.query({ text: INSERT_ACCOUNT, values: [accountId, slug, name] });
+    await system.query({ text: INSERT_PERSON, values: [accountId, this.newId('user'), ownerEmail] });
     await system.query({ text: INSERT_OWNER, values: [accountId, ownerId, ownerEmail] });
     await this.roles.assign(systemContext(system, accountId), ownerId, [OWNER_ROLE], []);
     await system.query({ text: INSERT_KEY, values: [accountId, keyId, ownerId, FIRST_KEY_NAME, hashOf(key)] });
@@ -96,7 +100,7 @@ export class Accounts {
     return { accountId, ownerId, key };
   }
 
-  private newId(kind: 'account' | 'principal' | 'apiKey'): string {
+  private newId(kind: 'account' | 'principal' | 'apiKey' | 'user'): string {
     return newId(kind, this.clock.nowMs());
   }
 }

@@ -172,7 +172,7 @@ function actorOf(row: CredentialRow | undefined): Actor {
   if (row.isRevoked) throw AuthRevoked();
   if (row.expiresInMs !== null && row.expiresInMs <= 0) throw AuthExpired();
   if (!row.isAccountActive) throw AccountSuspended();
-  const { kind, accountId, credentialId, scopes, isSystemAdmin } = row;
+  const { kind, accountId, credentialId, scopes, isSystemAdmin, userId } = row;
   return {
     kind,
     id: row.holderId,
@@ -181,5 +181,6 @@ function actorOf(row: CredentialRow | undefined): Actor {
     scopes,
     agentHandle: row.handle ?? undefined,
     isSystemAdmin,
+    userId: userId ?? undefined,
   };
 }

@@ -14,6 +14,7 @@ export interface CredentialRow {
   readonly isAccountActive: boolean;
   /** Of a person; a key that is narrowed does not reach the installation. */
   readonly isSystemAdmin: boolean;
+  readonly userId: string | null;
   /** By the database's clock; null where it never expires. */
   readonly expiresInMs: number | null;
 }
@@ -21,14 +22,15 @@ export interface CredentialRow {
 const FIND = `
   SELECT k.account_id AS "accountId", k.id AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, k.scopes,
          k.revoked_at IS NOT NULL OR p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive",
-         p.is_system_admin AND p.kind = 'person' AND k.scopes = '{}' AS "isSystemAdmin",
+         coalesce(u.is_system_admin, false) AND k.scopes = '{}' AS "isSystemAdmin", u.id AS "userId",
          (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs"
     FROM api_key k
     JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id
     JOIN account a ON a.id = k.account_id
+    LEFT JOIN person u ON u.id = p.user_id
    WHERE k.secret_hash = $1
   UNION ALL
-  SELECT t.account_id, t.id, 'agent', t.agent_id, t.handle, '{}', t.revoked_at IS NOT NULL, a.status = 'active', false,
+  SELECT t.account_id, t.id, 'agent', t.agent_id, t.handle, '{}', t.revoked_at IS NOT NULL, a.status = 'active', false, NULL,
          (extract(epoch FROM t.expires_at - now()) * 1000)::float8
     FROM worker_token t JOIN account a ON a.id = t.account_id
    WHERE t.secret_hash = $1`;
@@ -36,9 +38,9 @@ const FIND = `
 /** Who the installation belongs to: the first person of the first account. */
 const FIND_OWNER = `
   SELECT a.id AS "accountId", '' AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, '{}'::text[] AS scopes,
-         p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive", p.is_system_admin AS "isSystemAdmin",
-         NULL AS "expiresInMs"
-    FROM account a JOIN principal p ON p.account_id = a.id AND p.kind = 'person'
+         p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive", coalesce(u.is_system_admin, false) AS "isSystemAdmin",
+         u.id AS "userId", NULL AS "expiresInMs"
+    FROM account a JOIN principal p ON p.account_id = a.id AND p.kind = 'person' LEFT JOIN person u ON u.id = p.user_id
    ORDER BY a.created_at, a.id, p.created_at, p.id
    LIMIT 1`;
 

@@ -63,13 +63,18 @@ export class Database {
     return Transaction.begin(this.app, mode, { 'app.account': accountId, ...limit }, leave);
   }
 
+  /** Begins a transaction that sees the rows of every account. Its purpose shows in `pg_stat_activity`. */
+  beginSystem(purpose: string, mode: Mode): Promise<Transaction> {
+    return Transaction.begin(this.system, mode, { application_name: `system: ${purpose}` });
+  }
+
   /** Runs work that belongs to no account (a sweep, a delivery). Its purpose shows in `pg_stat_activity`. */
   async asSystem<T>(
     purpose: string,
     work: (transaction: Transaction) => Promise<T>,
     mode: Mode = 'perhaps',
   ): Promise<T> {
-    const transaction = await Transaction.begin(this.system, mode, { application_name: `system: ${purpose}` });
+    const transaction = await this.beginSystem(purpose, mode);
     return complete(transaction, () => work(transaction));
   }
 

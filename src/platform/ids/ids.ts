@@ -20,6 +20,14 @@ export const ID_PREFIXES = {
   approval: 'apr',
   credential: 'cred',
   keyRotation: 'rot',
+  session: 'ses',
+  domain: 'dom',
+  role: 'role',
+  policy: 'pol',
+  statement: 'stm',
+  grant: 'grant',
+  decision: 'dec',
+  export: 'exp',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

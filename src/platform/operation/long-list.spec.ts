@@ -4,7 +4,11 @@ import { ListWriter } from './long-list.ts';
 
 const Item = z.object({ name: z.string() });
 
-function written(items: readonly unknown[]): { readonly text: string; readonly bytes: number; readonly pieces: number } {
+function written(items: readonly unknown[]): {
+  readonly text: string;
+  readonly bytes: number;
+  readonly pieces: number;
+} {
   const writer = new ListWriter(Item);
   for (const item of items) writer.add(item);
   const { pieces, bytes } = writer.end();

@@ -71,6 +71,7 @@ function isForWorkers({ capability }: Operation): boolean {
 function securityOf(op: Operation): Json[] {
   if (typeof op.capability === 'object' && 'anyoneBecause' in op.capability) return [];
   if (isForWorkers(op)) return [{ workerToken: [] }];
+  if (op.sessionsOnly) return [{ sessionCookie: [] }];
   return [
     { sessionCookie: [] },
     { apiKey: [] },

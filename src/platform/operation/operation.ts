@@ -78,6 +78,13 @@ interface Declaration<Parts extends InputParts, Declared extends Output> {
   readonly operatorsOnly?: true;
   /** About the installation and not about an account: only people who look after it, whatever others hold. */
   readonly systemAdminsOnly?: true;
+  /**
+   * Its transaction sees the rows of every account, and why it must: each of its statements says itself which it means. The
+   * audit row still belongs to the actor's account.
+   */
+  readonly acrossAccounts?: string;
+  /** Only a browser's session opens it: it is about the session itself. */
+  readonly sessionsOnly?: true;
   /** Not in the contract that public clients know: shown as such in the served document. */
   readonly ours?: true;
   readonly input: Parts;

@@ -167,6 +167,7 @@ export class OperationRunner {
 
   private mayCall(op: Operation, actor: Actor): boolean {
     if (typeof op.capability === 'object' && 'onlyWorkers' in op.capability) return actor.kind === 'agent';
+    if (op.sessionsOnly && actor.isSession !== true) return false;
     if (op.systemAdminsOnly) return actor.isSystemAdmin === true;
     return !(op.operatorsOnly && actor.kind === 'agent');
   }
@@ -218,7 +219,9 @@ export class OperationRunner {
   private async inTransaction(deed: ReadyDeed, attempt: Attempt): Promise<unknown> {
     const { op, actor, handle, input, isGone } = deed;
     const mode = isRead(op) && !op.audit ? 'read' : 'write';
-    const transaction = await this.database.begin(actor.accountId, mode, errandOf(op, actor), { isGone });
+    const transaction = op.acrossAccounts
+      ? await this.database.beginSystem(op.id, mode)
+      : await this.database.begin(actor.accountId, mode, errandOf(op, actor), { isGone });
     try {
       const { result, last } = await transaction.around(async () => {
         const earlier = await answeredBefore(transaction, deed);
@@ -322,7 +325,8 @@ function project({ output }: Operation, result: unknown): unknown {
 }
 
 function whoMayCall(op: Operation): string {
-  if (op.systemAdminsOnly) return `Only who looks after the installation has the capability ${String(op.capability)}`;
+  if (op.sessionsOnly) return 'Only the session of a browser opens this';
+  if (op.systemAdminsOnly) return 'Only who looks after the installation may do this';
   return typeof op.capability === 'object' && 'onlyWorkers' in op.capability
     ? 'Only a worker token opens this'
     : 'A worker token does not open this';
