@@ -153,6 +153,11 @@ function configuration(sdk: Sdk): void {
   }, 90_000);
 
   it('worker-protocol §23.7: a new version ends an idle worker once; its successor runs it and stays', async () => {
+    await eventually(async () => {
+      const sql = `SELECT config -> 'handed' AS handed FROM worker WHERE id = $1`;
+      const [row] = await world.server.query<Json>(sql, [worker.id]);
+      expect(row?.handed).toBeTruthy(); // one that still asks for its first would get the new version at once, and stay
+    });
     const { version } = await configure(handle, { ops: [{ type: 'prompt_append', text: 'Be brief.' }] });
     await eventually(() => expect(worker.isRunning).toBe(false), { within: 40_000 });
     const next = await world.worker(sdk, handle, { script: 'governed.py' });
