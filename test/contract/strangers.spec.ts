@@ -21,7 +21,7 @@ let database: SuiteDatabase;
 
 beforeAll(async () => {
   database = await createSuiteDatabase();
-  const env = { SIGNALBOX_REFUSAL_WAIT_SECONDS: '0', SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS: '0' };
+  const env = { SIGNALBOX_FAILED_CREDENTIALS_PER_MINUTE: '1000000', SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS: '0' };
   app = await startApp({ database, env });
 });
 afterAll(() => database.drop());

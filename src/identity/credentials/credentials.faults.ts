@@ -7,7 +7,7 @@ export const AuthRevoked = fault('auth.revoked', 'unauthenticated', 'This creden
 export const AuthThrottled = fault(
   'auth.throttled',
   'limited',
-  'Too many credentials from this address open nothing: this one was not looked at',
+  'Too many credentials from this address open nothing, and neither does this one',
 );
 export const AccountSuspended = fault('account.suspended', 'refused', 'This account is suspended');
 /** Raised wherever somebody would hand out rights; what is held is the room access's to say. */

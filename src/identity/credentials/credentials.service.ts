@@ -1,4 +1,4 @@
-import { Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '../../platform/clock/clock.ts';
 import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { hashOf } from '../../platform/crypto/secrets.ts';
@@ -16,7 +16,8 @@ import {
   AuthRevoked,
   AuthThrottled,
 } from './credentials.faults.ts';
-import { findCredential, findOwner, findValid, type CredentialRow } from './credentials.store.ts';
+import { findCredentials, findOwner, findValid, type CredentialRow } from './credentials.store.ts';
+import { Lane } from './lane.service.ts';
 import { Suspects } from './suspects.policy.ts';
 
 interface Known {
@@ -28,11 +29,6 @@ interface Known {
 type Find = () => Promise<CredentialRow | undefined>;
 
 const KNOWN_MAX = 50_000;
-/** Looks that may wait for their turn in the lane of suspect addresses. */
-const LANE_MAX = 200;
-const LANE_RETRY_SECONDS = 5;
-/** How many may wait for a refusal: each is an open request and nothing else. */
-const WAITING_MAX = 2_000;
 /** No hash is empty. */
 const OWNER = '';
 
@@ -40,25 +36,22 @@ const OWNER = '';
  * Finds out who is calling. What opened once is remembered by the hash of its secret, for as long as the watch vouches
  * that nothing was taken back meanwhile; a refusal is never believed again without a look.
  *
- * From an address whose credentials keep opening nothing, secrets that never opened anything here are looked up one after
- * the other, so strangers get at one connection at most, and refused a second later. A secret that did open something goes
- * past them, and one that does is never delayed: nobody can lock out a worker, not even from its own address.
+ * An address from which too many secrets come that nobody has is told 429 for further ones. All of them are looked up still, so
+ * nobody can lock out a worker, not even from its own address; but together, so strangers get at one connection at most. A
+ * secret that did open something goes past them. What was taken back or ran out says so for ever (a worker ends on 401, and
+ * asks again after 429), and is no failure: a fleet behind one address does not throttle itself by a rotation.
  */
 @Injectable()
-export class Credentials extends Identifier implements BeforeApplicationShutdown {
+export class Credentials extends Identifier {
   /** Both are replaced, not emptied: a look that began before an eviction then ends in the maps that nobody reads. */
   private known = new Map<string, Known>();
   private looks = new Map<string, Promise<Known>>();
   /** Outlives evictions: whose a credential was is no secret to be taken back, and opens nothing. */
   private readonly accounts = new Map<string, string>();
-  /** Those that were refused since they last opened something. */
+  /** Those that somebody has, and that were refused since they last opened something. */
   private readonly dead = new Set<string>();
-  private readonly suspects = new Suspects();
-  /** Ends with the last look that waits in it. */
-  private lane: Promise<unknown> = Promise.resolve();
-  private inLane = 0;
-  private waiting = 0;
-  private readonly leaving = new AbortController();
+  private readonly suspects: Suspects;
+  private readonly lane = new Lane((hashes) => this.findMany(hashes));
 
   constructor(
     @Inject(Database) private readonly database: Database,
@@ -68,6 +61,7 @@ export class Credentials extends Identifier implements BeforeApplicationShutdown
     @Inject(CONFIG) private readonly config: Config,
   ) {
     super();
+    this.suspects = new Suspects(config.failedCredentialsPerMinute);
     watch.onChange(() => this.forget());
   }
 
@@ -76,14 +70,12 @@ export class Credentials extends Identifier implements BeforeApplicationShutdown
     const hash = bearer === undefined ? undefined : hashOf(bearer);
     if (!hash) return (await this.recall(OWNER, () => findOwner(this.database))).actor;
     const key = keyOf(hash);
-    const find = (): Promise<CredentialRow | undefined> => findCredential(this.database, hash);
     try {
-      const { actor } = await this.recall(key, () => this.findInTurn(key, address, find));
+      const { actor } = await this.recall(key, () => this.find(hash, key, address));
       this.lastUse.note(actor);
       return actor;
     } catch (error) {
-      if (error instanceof Fault) await this.refused(error, key, address);
-      throw error;
+      throw error instanceof Fault ? this.refusal(error, key, address) : error;
     }
   }
 
@@ -96,34 +88,29 @@ export class Credentials extends Identifier implements BeforeApplicationShutdown
     return new Set(credentialIds.length === 0 ? [] : await findValid(this.database, credentialIds));
   }
 
-  /** Whoever waits for a refusal has it before the replica goes. */
-  beforeApplicationShutdown(): void {
-    this.leaving.abort();
+  private async find(hash: Uint8Array, key: string, address: string): Promise<CredentialRow | undefined> {
+    const isDead = this.dead.has(key);
+    const isSuspect = !this.accounts.has(key) && this.suspects.waitMs(address, this.clock.monotonicMs()) > 0;
+    return isDead || isSuspect ? this.lane.find(hash, key) : (await this.findMany([hash])).get(key);
   }
 
-  private async findInTurn(key: string, address: string, find: Find): Promise<CredentialRow | undefined> {
-    const isTrusted = this.accounts.has(key) && !this.dead.has(key);
-    if (isTrusted || !this.suspects.isSuspect(address, this.clock.monotonicMs())) return find();
-    if (this.inLane >= LANE_MAX) throw AuthThrottled({ retryAfterSeconds: LANE_RETRY_SECONDS });
-    this.inLane += 1;
-    const found = this.lane.then(find).finally(() => (this.inLane -= 1));
-    this.lane = found.catch(() => {});
-    return found;
+  private async findMany(hashes: readonly Uint8Array[]): Promise<ReadonlyMap<string, CredentialRow>> {
+    const rows = await findCredentials(this.database, hashes);
+    return new Map(rows.map((row) => [keyOf(row.secretHash), row]));
   }
 
-  private async refused({ type }: Fault, key: string, address: string): Promise<void> {
-    const now = this.clock.monotonicMs();
-    const isSuspect = this.suspects.isSuspect(address, now);
-    if (type !== AuthThrottled) {
-      this.suspects.noteRefusal(address, now);
+  /** What the caller is told: of a secret that nobody has not always what was found. */
+  private refusal(fault: Fault, key: string, address: string): Fault {
+    if (fault.type !== AuthInvalid || this.accounts.has(key)) {
       if (this.dead.size >= KNOWN_MAX) this.dead.clear();
-      if (this.accounts.has(key)) this.dead.add(key);
+      this.dead.add(key);
+      return fault;
     }
-    if (!isSuspect || this.waiting >= WAITING_MAX) return;
-    this.waiting += 1;
-    await this.clock
-      .sleep(this.config.refusalWaitSeconds * 1_000, this.leaving.signal)
-      .finally(() => (this.waiting -= 1));
+    const now = this.clock.monotonicMs();
+    const waitMs = this.suspects.waitMs(address, now);
+    if (waitMs > 0) return AuthThrottled({ retryAfterSeconds: Math.ceil(waitMs / 1_000) });
+    this.suspects.noteFailure(address, now);
+    return fault;
   }
 
   private async recall(key: string, find: Find): Promise<Known> {

@@ -2,6 +2,7 @@ import type { Database } from '../../platform/db/database.ts';
 
 /** A credential as its rows have it now. */
 export interface CredentialRow {
+  readonly secretHash: Uint8Array;
   readonly accountId: string;
   readonly credentialId: string;
   readonly kind: 'person' | 'service_account' | 'agent';
@@ -20,7 +21,7 @@ export interface CredentialRow {
 }
 
 const FIND = `
-  SELECT k.account_id AS "accountId", k.id AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, k.scopes,
+  SELECT k.secret_hash AS "secretHash", k.account_id AS "accountId", k.id AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, k.scopes,
          k.revoked_at IS NOT NULL OR p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive",
          coalesce(u.is_system_admin, false) AND k.scopes = '{}' AS "isSystemAdmin", u.id AS "userId",
          (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs"
@@ -28,16 +29,16 @@ const FIND = `
     JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id
     JOIN account a ON a.id = k.account_id
     LEFT JOIN person u ON u.id = p.user_id
-   WHERE k.secret_hash = $1
+   WHERE k.secret_hash = ANY ($1::bytea[])
   UNION ALL
-  SELECT t.account_id, t.id, 'agent', t.agent_id, t.handle, '{}', t.revoked_at IS NOT NULL, a.status = 'active', false, NULL,
+  SELECT t.secret_hash, t.account_id, t.id, 'agent', t.agent_id, t.handle, '{}', t.revoked_at IS NOT NULL, a.status = 'active', false, NULL,
          (extract(epoch FROM t.expires_at - now()) * 1000)::float8
     FROM worker_token t JOIN account a ON a.id = t.account_id
-   WHERE t.secret_hash = $1`;
+   WHERE t.secret_hash = ANY ($1::bytea[])`;
 
 /** Who the installation belongs to: the first person of the first account. */
 const FIND_OWNER = `
-  SELECT a.id AS "accountId", '' AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, '{}'::text[] AS scopes,
+  SELECT ''::bytea AS "secretHash", a.id AS "accountId", '' AS "credentialId", p.kind, p.id AS "holderId", NULL AS handle, '{}'::text[] AS scopes,
          p.status <> 'active' AS "isRevoked", a.status = 'active' AS "isAccountActive", coalesce(u.is_system_admin, false) AS "isSystemAdmin",
          u.id AS "userId", NULL AS "expiresInMs"
     FROM account a JOIN principal p ON p.account_id = a.id AND p.kind = 'person' LEFT JOIN person u ON u.id = p.user_id
@@ -53,10 +54,12 @@ const VALID = `
     JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id AND p.status = 'active'
    WHERE k.id = ANY ($1) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`;
 
-/** Looks for a secret among API keys and worker tokens of all accounts: it says by itself whose it is. */
-export async function findCredential(database: Database, secretHash: Uint8Array): Promise<CredentialRow | undefined> {
-  const [row] = await database.acrossAccounts<CredentialRow>({ text: FIND, values: [secretHash] });
-  return row;
+/** Looks for secrets among API keys and worker tokens of all accounts: each says by itself whose it is. */
+export async function findCredentials(
+  database: Database,
+  secretHashes: readonly Uint8Array[],
+): Promise<readonly CredentialRow[]> {
+  return database.acrossAccounts<CredentialRow>({ text: FIND, values: [secretHashes] });
 }
 
 export async function findOwner(database: Database): Promise<CredentialRow | undefined> {

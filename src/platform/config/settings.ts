@@ -246,11 +246,11 @@ export const SETTINGS = {
     '5',
     'How long a call may wait for its turn under overload before it is refused.',
   ),
-  refusalWaitSeconds: setting(
-    'SIGNALBOX_REFUSAL_WAIT_SECONDS',
-    seconds(0, 10),
-    '1',
-    'How long an address waits for its refusals once it has presented thirty credentials in a minute that open nothing.',
+  failedCredentialsPerMinute: setting(
+    'SIGNALBOX_FAILED_CREDENTIALS_PER_MINUTE',
+    whole(1, 1_000_000),
+    '10',
+    'How many credentials that nobody has an address may present in a minute before it is told 429; those that open something still do.',
   ),
   claimRefusalWaitSeconds: setting(
     'SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS',

@@ -74,7 +74,8 @@ export class CalmAnswers implements BeforeApplicationShutdown {
   }
 }
 
-/** Not the caller's doing: another time it may be answered. */
-function isOurs({ type }: Fault): boolean {
+/** Not the caller's doing: another time it may be answered. What its credential is refused with is its doing, also 429. */
+function isOurs({ type, code }: Fault): boolean {
+  if (code.startsWith('auth.')) return false;
   return type.kind === 'unavailable' || type.kind === 'limited' || type.kind === 'bug';
 }

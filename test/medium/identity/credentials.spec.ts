@@ -24,6 +24,41 @@ describe('who is calling', () => {
     expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/);
   });
 
+  it('K-85 U-2: ten failures from an address, then 429 for what nobody has; its reason is told of what somebody had', async () => {
+    const throttling = await startApp({ database: app.database });
+    try {
+      const { key } = await throttling.account();
+      const make = async (body: object) => (await throttling.call('POST', KEYS, { key, body })).json;
+      const revoked = await make({ name: 'revoked' });
+      await throttling.call('DELETE', `${KEYS}/${revoked.id}`, { key });
+      const expired = await make({ name: 'expired' });
+      await app.database.query(`UPDATE api_key SET expires_at = now() - interval '1 s' WHERE id = $1`, [expired.id]);
+      const fresh = await make({ name: 'never used here', bound_to: 'user' });
+      const told = async (secret: string) => {
+        const { status, json, headers } = await throttling.call('GET', KEYS, { key: secret });
+        return { status, code: json.code, wait: Number(headers.get('retry-after')) };
+      };
+      const guesses = [`sk_${'x'.repeat(43)}`, `wt_${'x'.repeat(43)}`, 'x', `${key}x`, key.slice(0, -1)];
+      for (const guess of [...guesses, ...guesses])
+        expect(await told(guess)).toEqual({ status: 401, code: 'auth.invalid', wait: 0 });
+      for (const guess of guesses) {
+        const { wait, ...answer } = await told(guess);
+        expect(answer).toEqual({ status: 429, code: 'auth.throttled' });
+        expect(wait).toBeGreaterThan(30);
+        expect(wait).toBeLessThanOrEqual(60);
+      }
+      for (let time = 0; time < 2; time += 1) {
+        expect(await told(revoked.key)).toEqual({ status: 401, code: 'auth.revoked', wait: 0 });
+        expect(await told(expired.key)).toEqual({ status: 401, code: 'auth.expired', wait: 0 });
+        expect(await throttling.call('GET', KEYS)).toMatchObject({ status: 401, json: { code: 'auth.missing' } });
+        for (const good of [key, fresh.key]) expect(await told(good)).toMatchObject({ status: 200 });
+      }
+      expect(await app.call('GET', KEYS, { key: guesses[0] ?? '' })).toMatchObject({ status: 401 }); // each replica counts
+    } finally {
+      await throttling.stop();
+    }
+  });
+
   it('U-37: a credential in the query string is not looked at', async () => {
     const { key } = await app.account();
     for (const name of ['token', 'access_token', 'api_key', 'key', 'authorization']) {
