@@ -83,10 +83,10 @@ export class CountingWorker {
     await this.ended;
   }
 
-  /** SIGTERM, time for what it has in hand, SIGKILL. */
+  /** SIGTERM, time for what it has in hand (its server may just be starting again, on a busy machine), SIGKILL. */
   async stop(): Promise<void> {
     this.signal('SIGTERM');
-    await Promise.race([this.ended, sleep(Math.max(5_000, scaled(30)), undefined, { ref: false })]);
+    await Promise.race([this.ended, sleep(Math.max(30_000, scaled(30)), undefined, { ref: false })]);
     await this.kill();
   }
 
