@@ -66,7 +66,7 @@ export class AuditLedger extends AuditTrail {
     return entryRow({
       ...deed,
       id: this.newId(),
-      category: auditCategory(area),
+      category: auditCategory(area, deed.action),
       outcome: 'done',
       actorKind: 'system',
       actorId: null,
@@ -82,7 +82,7 @@ export class AuditLedger extends AuditTrail {
       ...said,
       id: this.newId(),
       accountId: actor.accountId,
-      category: auditCategory(areaOf(op)),
+      category: auditCategory(areaOf(op), said.action),
       operation: op.id,
       actorKind: actor.kind,
       actorId: actor.kind === 'anonymous' ? null : actor.id,

@@ -44,6 +44,7 @@ export const listAudit = operation({
       to: time.nullish(),
       request_id: text(500),
       cursor: text(500),
+      count: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
     }),
   },
   output: z.array(AuditEntryView),

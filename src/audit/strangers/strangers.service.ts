@@ -10,6 +10,7 @@ import { Sweeper, type Sweep, type SweepReport } from '../../platform/sweep/swee
 import { entryRows, type Entry } from '../ledger/ledger.store.ts';
 import { StrangerBound, type Excess } from './strangers.policy.ts';
 
+const REFUSED = 'auth.refuse';
 const SWEEP_MS = 5_000;
 /** As much of a refused credential as lets its owner recognise it, and far too little to use it. */
 const PREFIX_LENGTH = 8;
@@ -82,7 +83,7 @@ export class Strangers implements Sweep, BeforeApplicationShutdown {
     const prefix = presented.bearer?.slice(0, PREFIX_LENGTH) ?? '';
     return {
       ...this.blankEntry(presented.address),
-      category: auditCategory(area),
+      category: auditCategory(area, REFUSED),
       operation,
       target: ['credential', prefix],
       requestId,
@@ -98,8 +99,8 @@ export class Strangers implements Sweep, BeforeApplicationShutdown {
     return {
       id: newId('audit', this.clock.nowMs()),
       accountId: SYSTEM_ACCOUNT,
-      category: auditCategory('identity'),
-      action: 'auth.refuse',
+      category: auditCategory('identity', REFUSED),
+      action: REFUSED,
       operation: '',
       outcome: 'refused',
       actorKind: 'anonymous',

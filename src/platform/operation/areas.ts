@@ -16,7 +16,11 @@ export const AREAS = [
 
 export type Area = (typeof AREAS)[number];
 
-/** The category of an audit row, as contract.md (audit) names it: the area, but access is `authorization`. */
-export function auditCategory(area: Area): string {
+/** Actions about who somebody is, and not about what an account holds. */
+const SIGN_IN = /^(auth|session|impersonation)\./;
+
+/** The category of an audit row, as contract.md (audit) names it: the area, but access is `authorization`, and signing in `authentication`. */
+export function auditCategory(area: Area, action: string): string {
+  if (area === 'identity' && SIGN_IN.test(action)) return 'authentication';
   return area === 'access' ? 'authorization' : area;
 }
