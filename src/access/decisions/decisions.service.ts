@@ -3,11 +3,11 @@ import { CredentialWatch } from '../../identity/index.ts';
 import { Database } from '../../platform/db/database.ts';
 import type { Actor } from '../../platform/operation/actor.ts';
 import type { Capability } from '../../platform/operation/operation.ts';
-import { Decider, type Decision } from '../../platform/operation/ports.ts';
+import { Decider, type Decision, type Rights } from '../../platform/operation/ports.ts';
 import { isKnown } from '../capabilities/capabilities.policy.ts';
 import { capabilitiesOf } from '../roles/roles.policy.ts';
 import { rolesNow } from '../roles/roles.store.ts';
-import { isWithinScopes } from './decisions.policy.ts';
+import { heldWithin, isWithinScopes } from './decisions.policy.ts';
 
 const REMEMBERED_MAX = 50_000;
 
@@ -36,6 +36,12 @@ export class Decisions extends Decider {
     if (actor.kind !== 'person' && actor.kind !== 'service_account') return 'refuse';
     if (!isWithinScopes(capability, actor.scopes)) return 'refuse';
     return (await this.held(actor)).has(capability) ? 'allow' : 'refuse';
+  }
+
+  async rightsOf(actor: Actor): Promise<Rights> {
+    const mode = 'enforce';
+    if (actor.kind !== 'person' && actor.kind !== 'service_account') return { mode, capabilities: [] };
+    return { mode, capabilities: [...heldWithin(await this.held(actor), actor.scopes)] };
   }
 
   private async held({ accountId, id }: Actor): Promise<ReadonlySet<string>> {

@@ -28,9 +28,18 @@ export abstract class ClientManners {
 
 export type Decision = 'allow' | 'refuse' | 'hide';
 
+/** What an actor may do altogether, for whoever shows it: nothing is decided by it. */
+export interface Rights {
+  readonly mode: 'off' | 'shadow' | 'enforce';
+  /** Each once, whatever it is held for. */
+  readonly capabilities: readonly string[];
+}
+
 /** May they. Provided by access. `hide` is for objects that the caller may not even know of. */
 export abstract class Decider {
   abstract decide(actor: Actor, capability: Capability, scope: Scope): Promise<Decision>;
+  /** What the actor holds on anything at all, for `/auth/me`. */
+  abstract rightsOf(actor: Actor): Promise<Rights>;
   /** Whether the catalogue has the capability; the boot refuses operations that ask for another. */
   abstract knows(capability: Capability): boolean;
 }
