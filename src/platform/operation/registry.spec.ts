@@ -11,6 +11,9 @@ import { OperationRegistry } from './registry.ts';
 
 /** A catalogue of one capability. */
 class OneCapability extends Decider {
+  async rightsOf() {
+    return { mode: 'enforce' as const, capabilities: [] };
+  }
   async decide(): Promise<Decision> {
     return 'refuse';
   }
