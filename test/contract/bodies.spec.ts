@@ -24,7 +24,7 @@ describe.each(samplesWhere(({ input }) => input.body !== undefined))('U-32: %s',
   const isEvidence = op.evidence === true && !REGISTRATIONS.includes(op.id);
 
   test('refuses what is no JSON, at body, as json_invalid', async () => {
-    const { sample, key } = await prepared(sampled);
+    const { sample, key } = await preparedOnce(sampled);
     const asked = requestOf(op, sample, key);
     for (const text of NOT_JSON) {
       const answer = await exchange(stage.app.url, { ...asked, body: text });
@@ -39,7 +39,7 @@ describe.each(samplesWhere(({ input }) => input.body !== undefined))('U-32: %s',
   });
 
   test('refuses a body of another kind, and the lack of one where it is required', async () => {
-    const { sample, key, judge } = await prepared(sampled);
+    const { sample, key, judge } = await preparedOnce(sampled);
     for (const value of [[], [{}], 'text', 42, true, null].filter((one) => judge(one).length > 0)) {
       const answer = await exchange(stage.app.url, withRawBody(op, sample, { key, body: JSON.stringify(value) }));
       expect({ value, status: answer.status, part: refusalOf(answer).at[0]?.[0] }).toEqual({
@@ -60,7 +60,7 @@ describe.each(samplesWhere(({ input }) => input.body !== undefined))('U-32: %s',
   });
 
   test('refuses every field of a kind that its document does not allow, at that field', async () => {
-    const { sample, key, judge } = await prepared(sampled);
+    const { sample, key, judge } = await preparedOnce(sampled);
     for (const hostile of wrongKinds(objectIn(sample), fieldsOf(op), judge)) {
       if (isEvidence && hostile.what.endsWith('[[]]')) continue; // a batch is not refused for one of its events
       const answer = await sendRaw(sampled, sample, { key, hostile });
@@ -85,7 +85,7 @@ describe.each(samplesWhere(({ input }) => input.body !== undefined))('U-32: %s',
       ? 'is never refused for text or numbers that cannot be kept as they are'
       : 'refuses text and numbers that cannot be kept as they are, at their place',
     async () => {
-      const { sample, key, judge } = await prepared(sampled);
+      const { sample, key, judge } = await (isEvidence ? prepared : preparedOnce)(sampled);
       for (const hostile of unstorable(objectIn(sample), fieldsOf(op), judge)) {
         if (isLenient(op, hostile)) continue;
         const answer = await sendRaw(sampled, sample, { key, hostile });
@@ -115,7 +115,7 @@ describe.each(samplesWhere(({ input }) => input.body !== undefined))('U-32: %s',
   });
 
   test('415: takes JSON only', async () => {
-    const { sample, key } = await prepared(sampled);
+    const { sample, key } = await preparedOnce(sampled);
     const asked = requestOf(op, sample, key);
     for (const type of [
       'text/plain',
@@ -217,7 +217,7 @@ describe.each(samplesWhere(({ http, input }) => http !== undefined && input.head
   'U-32: %s',
   (_id, sampled) => {
     test('refuses what a header cannot be, at that header', async () => {
-      const { sample, key } = await prepared(sampled);
+      const { sample, key } = await preparedOnce(sampled);
       for (const [name, schema] of Object.entries(sampled.op.input.headers?.shape ?? {})) {
         const texts = ['-1', '1.5', '1e99', 'bogus', '9'.repeat(40), 'x'.repeat(5_000)];
         const refused = texts.filter((text) => !(schema as z.ZodType).safeParse(text).success);
@@ -249,6 +249,15 @@ interface Prepared {
   readonly sample: Sample;
   readonly key: string;
   readonly judge: Judge;
+}
+
+const untouched = new Map<Sampled, Promise<Prepared>>();
+
+/** The same for all who send only what is refused: nothing becomes of it. */
+function preparedOnce(sampled: Sampled): Promise<Prepared> {
+  const known = untouched.get(sampled) ?? prepared(sampled);
+  untouched.set(sampled, known);
+  return known;
 }
 
 async function prepared({ op, make }: Sampled): Promise<Prepared> {
