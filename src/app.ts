@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Type } from '@nestjs/common';
+import fastifyCookie from '@fastify/cookie';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -48,6 +49,7 @@ export async function createApp(foundations: Foundations, controllers: readonly 
     },
   );
   const fastify = nest.getHttpAdapter().getInstance();
+  await fastify.register(fastifyCookie, { hook: false }); // read where somebody asks: frames have none
   const limitOf = bodyLimits(nest, config);
   nest.get(BodyAdmission).mount(fastify, limitOf);
   gatherJsonBodies(fastify, limitOf);

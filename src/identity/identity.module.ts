@@ -8,7 +8,17 @@ import { ApiKeys } from './api-keys/api-keys.service.ts';
 import { SealedKeySweep } from './api-keys/api-keys.sweep.ts';
 import { Credentials } from './credentials/credentials.service.ts';
 import { LastUse } from './last-use/last-use.sweep.ts';
+import { KeyExchange } from './login/key-exchange.service.ts';
+import { LoginController } from './login/login.controller.ts';
+import { Login } from './login/login.service.ts';
+import { Provider } from './login/provider.client.ts';
+import { MeController } from './me/me.controller.ts';
+import { Me } from './me/me.service.ts';
 import { RunTokens } from './run-tokens/run-tokens.service.ts';
+import { Acting } from './sessions/acting.service.ts';
+import { SessionsController } from './sessions/sessions.controller.ts';
+import { Sessions } from './sessions/sessions.service.ts';
+import { SessionSweep } from './sessions/sessions.sweep.ts';
 import { CredentialWatch } from './watch/watch.service.ts';
 import { WorkerTokensController } from './worker-tokens/worker-tokens.controller.ts';
 import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
@@ -16,10 +26,20 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
 /** Who is calling. Global, because the operation runner finds its port here. */
 @Global()
 @Module({
-  controllers: [AccountSettingsController, ApiKeysController, WorkerTokensController],
+  controllers: [
+    AccountSettingsController,
+    ApiKeysController,
+    LoginController,
+    MeController,
+    SessionsController,
+    WorkerTokensController,
+  ],
   providers: [
     CredentialWatch,
     LastUse,
+    Sessions,
+    SessionSweep,
+    Acting,
     Credentials,
     { provide: Identifier, useExisting: Credentials },
     ApiKeys,
@@ -28,6 +48,10 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     RunTokens,
     Accounts,
     SettingsOfAccounts,
+    KeyExchange,
+    Login,
+    Me,
+    Provider,
   ],
   exports: [Identifier, Credentials, CredentialWatch, Accounts, RunTokens, WorkerTokens],
 })

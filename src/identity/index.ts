@@ -4,6 +4,7 @@ export { Credentials } from './credentials/credentials.service.ts';
 export { AccessEscalation } from './credentials/credentials.faults.ts';
 export { IdentityModule } from './identity.module.ts';
 export { RunTokens } from './run-tokens/run-tokens.service.ts';
+export { endSessionsOf } from './sessions/sessions.store.ts';
 export { CredentialWatch } from './watch/watch.service.ts';
 export { AgentName } from './worker-tokens/worker-tokens.contract.ts';
 export { WorkerTokenRevoked } from './worker-tokens/worker-tokens.events.ts';

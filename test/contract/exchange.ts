@@ -107,7 +107,7 @@ async function sent(base: string, { method, path, key, body, headers }: Asked): 
     signal: leaving.signal,
     headers: {
       'x-request-id': requestId,
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(key === undefined ? {} : credentialOf(key, base)),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
@@ -119,6 +119,12 @@ async function sent(base: string, { method, path, key, body, headers }: Asked): 
   const text = isLive ? '' : await response.text();
   const json = type.includes('json') && text !== '' ? JSON.parse(text) : undefined;
   return { status: response.status, headers: response.headers, type, text, json, requestId };
+}
+
+/** A session's cookie comes with the origin of the page that calls, as from a browser. */
+function credentialOf(key: string, base: string): Readonly<Record<string, string>> {
+  if (key.startsWith('signalbox_session=')) return { cookie: key, origin: base };
+  return { authorization: `Bearer ${key}` };
 }
 
 const PARTS = ['path', 'query', 'headers', 'body'];

@@ -22,6 +22,7 @@ const SHORT_WAITS = {
   SIGNALBOX_INVOKE_UNREACHABLE_SECONDS: '1',
   SIGNALBOX_DRAIN_SECONDS: '1',
   SIGNALBOX_FAILED_CREDENTIALS_PER_MINUTE: '1000000',
+  SIGNALBOX_DEV_LOGIN: 'on',
   SIGNALBOX_CLAIM_REFUSAL_WAIT_SECONDS: '0',
 };
 
@@ -71,6 +72,7 @@ export class Stage {
 /** The credential that opens an operation: none, the worker's own token, or the owner's key. */
 export function rightfulKey(op: Operation, { token }: Sample, { key }: Tenant): string | undefined {
   if (isOpen(op)) return undefined;
+  if (op.sessionsOnly) return token;
   if (!isForWorkers(op)) return key;
   if (token === undefined) throw new Error(`The sample of ${op.id} has no worker token`);
   return token;

@@ -88,6 +88,12 @@ export class Tenant {
     return json?.payload;
   }
 
+  /** The cookie of a new session of the owner. */
+  async signIn(): Promise<string> {
+    const { headers } = await this.call('POST', '/auth/session/exchange');
+    return headers.get('set-cookie')?.split(';')[0] ?? '';
+  }
+
   /** A worker token for a handle whose agent never came. */
   async token(handle = `sweep-${newToken()}`): Promise<Pick<Agent, 'handle' | 'token' | 'workerId'>> {
     const { token } = await this.ask('POST', '/api/v1/agents/worker-token', { agentId: handle });

@@ -46,6 +46,7 @@ import { frameless } from './samples/frameless.ts';
 import { runSamples } from './samples/runs.ts';
 import { readingSamples } from './samples/reading.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
+import { sessionSamples } from './samples/sessions.ts';
 import { vaultSamples } from './samples/vault.ts';
 
 /** For frames that say or ask something about the worker itself. */
@@ -292,6 +293,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   ...frameless,
   ...approvalSamples,
   ...runSamples,
+  ...sessionSamples,
   ...vaultSamples,
   ...readingSamples,
 ]);

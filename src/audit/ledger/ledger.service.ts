@@ -18,6 +18,8 @@ export interface SystemDeed {
   readonly operation: string;
   readonly target: readonly [kind: string, id: string];
   readonly detail: object;
+  /** Whose deed it was after all, where no operation's transaction has it on record: a sign-in. */
+  readonly by?: Pick<Entry, 'actorKind' | 'actorId' | 'requestId' | 'address'>;
 }
 
 /** Puts deeds on record. There is no way to change or remove what it wrote; the database refuses both. */
@@ -62,7 +64,7 @@ export class AuditLedger extends AuditTrail {
   }
 
   /** The row of system work, for the transaction that does it. */
-  systemRow({ area, ...deed }: SystemDeed): Statement {
+  systemRow({ area, by, ...deed }: SystemDeed): Statement {
     return entryRow({
       ...deed,
       id: this.newId(),
@@ -73,6 +75,7 @@ export class AuditLedger extends AuditTrail {
       impersonatorId: null,
       requestId: '',
       address: null,
+      ...by,
     });
   }
 

@@ -9,6 +9,12 @@ export const AuthThrottled = fault(
   'limited',
   'Too many credentials from this address open nothing, and neither does this one',
 );
+export const AuthOrigin = fault(
+  'auth.origin',
+  'refused',
+  'A browser’s session changes something only from a page of this installation: the Origin header says otherwise',
+);
+export const AccountNone = fault('account.none', 'refused', 'This person is a member of no account');
 export const AccountSuspended = fault('account.suspended', 'refused', 'This account is suspended');
 /** Raised wherever somebody would hand out rights; what is held is the room access's to say. */
 export const AccessEscalation = fault('access.escalation', 'refused', 'Nobody may give away what they do not hold');

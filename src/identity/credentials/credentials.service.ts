@@ -4,20 +4,26 @@ import { CONFIG, type Config } from '../../platform/config/config.ts';
 import { hashOf } from '../../platform/crypto/secrets.ts';
 import { Database } from '../../platform/db/database.ts';
 import { Fault } from '../../platform/faults/faults.ts';
-import type { Actor } from '../../platform/operation/actor.ts';
-import { Identifier, type Presented } from '../../platform/operation/ports.ts';
+import { SYSTEM_ACCOUNT, type Actor } from '../../platform/operation/actor.ts';
+import { Identifier, type Browser, type Presented } from '../../platform/operation/ports.ts';
 import { LastUse } from '../last-use/last-use.sweep.ts';
+import { isFromOwnPage } from '../sessions/session.policy.ts';
+import { Sessions } from '../sessions/sessions.service.ts';
+import { findSession, type SessionRow } from '../sessions/sessions.store.ts';
 import { CredentialWatch } from '../watch/watch.service.ts';
 import {
+  AccountNone,
   AccountSuspended,
   AuthExpired,
   AuthInvalid,
   AuthMissing,
+  AuthOrigin,
   AuthRevoked,
   AuthThrottled,
 } from './credentials.faults.ts';
 import { findCredentials, findOwner, findValid, type CredentialRow } from './credentials.store.ts';
 import { Lane } from './lane.service.ts';
+import { decide } from './strategies.policy.ts';
 import { Suspects } from './suspects.policy.ts';
 
 interface Known {
@@ -26,7 +32,21 @@ interface Known {
   readonly expiresAtMs: number;
 }
 
-type Find = () => Promise<CredentialRow | undefined>;
+/** What a look found: for how long it opens, null for as long as the rows stay. */
+interface Opened {
+  readonly actor: Actor;
+  readonly expiresInMs: number | null;
+}
+
+/** @throws Fault for what opens nothing. */
+type Find = () => Promise<Opened>;
+
+/** Who it is that their account keeps out: for the operations that answer them all the same. */
+class KeptOut extends Error {
+  constructor(readonly actor: Actor) {
+    super('the account keeps its own out');
+  }
+}
 
 const KNOWN_MAX = 50_000;
 /** No hash is empty. */
@@ -56,6 +76,7 @@ export class Credentials extends Identifier {
   constructor(
     @Inject(Database) private readonly database: Database,
     @Inject(CredentialWatch) private readonly watch: CredentialWatch,
+    @Inject(Sessions) private readonly sessions: Sessions,
     @Inject(LastUse) private readonly lastUse: LastUse,
     @Inject(Clock) private readonly clock: Clock,
     @Inject(CONFIG) private readonly config: Config,
@@ -65,13 +86,45 @@ export class Credentials extends Identifier {
     watch.onChange(() => this.forget());
   }
 
-  async identify({ bearer, address }: Presented): Promise<Actor> {
-    if (bearer === undefined && this.config.auth === 'on') throw AuthMissing();
-    const hash = bearer === undefined ? undefined : hashOf(bearer);
-    if (!hash) return (await this.recall(OWNER, () => findOwner(this.database))).actor;
+  async identify({ bearer, address, browser }: Presented): Promise<Actor> {
+    const actor = await decide({
+      bearer: () => (bearer === undefined ? undefined : this.byBearer(bearer, address)),
+      session: () => this.bySession(browser?.()),
+    });
+    if (actor) return actor;
+    if (this.config.auth === 'on') throw AuthMissing();
+    return (await this.recall(OWNER, async () => openedBy(await findOwner(this.database)))).actor;
+  }
+
+  /** As `identify`, and knows also whom their account keeps out. Undefined for whoever nobody knows. */
+  async recognize(presented: Presented): Promise<Actor | undefined> {
+    try {
+      return await this.identify(presented);
+    } catch (error) {
+      if (error instanceof Fault) return error.cause instanceof KeptOut ? error.cause.actor : undefined;
+      throw error;
+    }
+  }
+
+  private bySession(browser: Browser | undefined): Promise<Actor> | undefined {
+    const sid = this.sessions.sidOf(browser);
+    return sid === undefined || !browser ? undefined : this.openSession(browser, sid);
+  }
+
+  private async openSession(browser: Browser, sid: string | null): Promise<Actor> {
+    if (sid === null) throw AuthInvalid();
+    if (!isFromOwnPage(browser, this.config.publicUrl)) throw AuthOrigin();
+    const find = async (): Promise<Opened> => openedSession(await findSession(this.database, sid));
+    const { actor } = await this.recall(sid, find);
+    this.sessions.noteUse(sid);
+    return actor;
+  }
+
+  private async byBearer(bearer: string, address: string): Promise<Actor> {
+    const hash = hashOf(bearer);
     const key = keyOf(hash);
     try {
-      const { actor } = await this.recall(key, () => this.find(hash, key, address));
+      const { actor } = await this.recall(key, async () => openedBy(await this.find(hash, key, address)));
       this.lastUse.note(actor);
       return actor;
     } catch (error) {
@@ -83,7 +136,7 @@ export class Credentials extends Identifier {
     return this.accounts.get(keyOf(bearer === undefined ? undefined : hashOf(bearer)));
   }
 
-  /** Those of `credentialIds` (API keys and worker tokens) that open something now: for whoever holds streams open under them. */
+  /** Those of `credentialIds` (API keys, worker tokens and sessions) that open something now: for whoever holds streams open under them. */
   async valid(credentialIds: readonly string[]): Promise<Set<string>> {
     return new Set(credentialIds.length === 0 ? [] : await findValid(this.database, credentialIds));
   }
@@ -128,8 +181,8 @@ export class Credentials extends Identifier {
   private async look(key: string, find: Find): Promise<Known> {
     const { known } = this;
     const askedAtMs = this.clock.monotonicMs();
-    const row = await find();
-    const found = { actor: actorOf(row), expiresAtMs: askedAtMs + (row?.expiresInMs ?? Number.POSITIVE_INFINITY) };
+    const { actor, expiresInMs } = await find();
+    const found = { actor, expiresAtMs: askedAtMs + (expiresInMs ?? Number.POSITIVE_INFINITY) };
     keep(known, key, found);
     keep(this.accounts, key, found.actor.accountId);
     this.dead.delete(key);
@@ -154,13 +207,12 @@ function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
 }
 
 /** @throws Fault for what opens nothing. */
-function actorOf(row: CredentialRow | undefined): Actor {
+function openedBy(row: CredentialRow | undefined): Opened {
   if (!row) throw AuthInvalid();
   if (row.isRevoked) throw AuthRevoked();
   if (row.expiresInMs !== null && row.expiresInMs <= 0) throw AuthExpired();
-  if (!row.isAccountActive) throw AccountSuspended();
   const { kind, accountId, credentialId, scopes, isSystemAdmin, userId } = row;
-  return {
+  const actor: Actor = {
     kind,
     id: row.holderId,
     accountId,
@@ -170,4 +222,33 @@ function actorOf(row: CredentialRow | undefined): Actor {
     isSystemAdmin,
     userId: userId ?? undefined,
   };
+  if (!row.isAccountActive) throw AccountSuspended({ cause: new KeptOut(actor) });
+  return { actor, expiresInMs: row.expiresInMs };
+}
+
+/** @throws Fault for a session that is over, or that has nowhere to act. */
+function openedSession(row: SessionRow | undefined): Opened {
+  if (!row) throw AuthInvalid();
+  if (row.isEnded || row.isPrincipalActive === false) throw AuthRevoked();
+  if (row.expiresInMs <= 0) throw AuthExpired();
+  const actor = sessionActor(row);
+  if (row.accountId === null && !row.isOwnerAdmin) throw AccountNone({ cause: new KeptOut(actor) });
+  if (row.isAccountActive === false) throw AccountSuspended({ cause: new KeptOut(actor) });
+  return { actor, expiresInMs: Math.min(row.expiresInMs, row.actsForMs ?? Number.POSITIVE_INFINITY) };
+}
+
+function sessionActor(row: SessionRow): Actor {
+  const { ownerId, acting, ownerEmail: email } = row;
+  const came = {
+    kind: 'person',
+    id: row.principalId ?? ownerId,
+    accountId: row.accountId ?? SYSTEM_ACCOUNT,
+    credentialId: row.sid,
+    scopes: [],
+    agentHandle: undefined,
+    isSession: true,
+  } as const;
+  if (acting === null) return { ...came, isSystemAdmin: row.isOwnerAdmin, userId: ownerId };
+  const impersonator = { principalId: row.homePrincipalId ?? ownerId, userId: ownerId, email, mode: acting };
+  return { ...came, isSystemAdmin: false, userId: row.userId ?? undefined, impersonator };
 }

@@ -52,7 +52,12 @@ const VALID = `
   SELECT k.id FROM api_key k
     JOIN account a ON a.id = k.account_id AND a.status = 'active'
     JOIN principal p ON p.account_id = k.account_id AND p.id = k.principal_id AND p.status = 'active'
-   WHERE k.id = ANY ($1) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`;
+   WHERE k.id = ANY ($1) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+  UNION ALL
+  SELECT s.id FROM session s
+    JOIN account a ON a.id = s.in_account_id AND a.status = 'active'
+    JOIN principal p ON p.account_id = s.in_account_id AND p.id = s.principal_id AND p.status = 'active'
+   WHERE s.id = ANY ($1) AND s.ended_at IS NULL AND s.expires_at > now() AND s.capped_at > now() AND (s.acting IS NULL OR s.acting_until > now())`;
 
 /** Looks for secrets among API keys and worker tokens of all accounts: each says by itself whose it is. */
 export async function findCredentials(

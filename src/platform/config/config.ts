@@ -26,6 +26,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     read[name] = result.data;
   }
   const config = read as unknown as Config;
+  assertSound(config, environment);
+  return config;
+}
+
+/** What no setting can say alone. */
+function assertSound(config: Config, environment: Readonly<Record<string, string | undefined>>): void {
   if (config.clockOffsetSeconds !== 0 && environment['NODE_ENV'] !== 'test') {
     throw new StartRefused(
       'SIGNALBOX_CLOCK_OFFSET_SECONDS puts the clock wrong and is for tests of the program, with NODE_ENV=test: leave it unset',
@@ -36,5 +42,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       'SIGNALBOX_AUTH=off is for loopback addresses only: set HOST to 127.0.0.1, or SIGNALBOX_AUTH to on',
     );
   }
-  return config;
+  if (config.devLogin === 'on' && !LOOPBACK.has(config.host)) {
+    throw new StartRefused(
+      'SIGNALBOX_DEV_LOGIN=on is for loopback addresses only: set HOST to 127.0.0.1, or SIGNALBOX_DEV_LOGIN to off or anywhere',
+    );
+  }
+  if (config.oidcIssuer !== undefined && config.oidcClientId === undefined)
+    throw new StartRefused('SIGNALBOX_OIDC_CLIENT_ID must be set where SIGNALBOX_OIDC_ISSUER is');
 }

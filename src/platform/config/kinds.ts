@@ -54,6 +54,16 @@ export const httpUrl = z
   .string()
   .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http or https address')
   .transform((text) => text.replace(/\/+$/, ''));
+const isLoopback = (host: string) => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+/** Kept as it is written: a provider's name for itself may end with a slash. */
+export const issuer = z
+  .string()
+  .refine(
+    (text) =>
+      URL.canParse(text) &&
+      (text.startsWith('https://') || (text.startsWith('http://') && isLoopback(new URL(text).hostname))),
+    'must be an https address; http for a loopback address only',
+  );
 export const databaseUrl = z
   .string()
   .refine((text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text), 'must be a postgresql:// address');

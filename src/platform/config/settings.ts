@@ -14,30 +14,10 @@ import {
   shift,
   whole,
 } from './kinds.ts';
+import { secret, setting, type Setting } from './setting.ts';
+import { SIGN_IN_SETTINGS } from './sign-in-settings.ts';
 
-/** One setting: an environment variable with its type, its default and a sentence about what it does. */
-export interface Setting<Schema extends z.ZodType = z.ZodType> {
-  readonly variable: string;
-  readonly schema: Schema;
-  /** As it would stand in the environment; undefined where there is none. */
-  readonly fallback: string | undefined;
-  readonly sentence: string;
-  /** Never shown: neither in the log nor in an error. */
-  readonly secret: boolean;
-}
-
-function setting<Schema extends z.ZodType>(
-  variable: string,
-  schema: Schema,
-  fallback: string | undefined,
-  sentence: string,
-): Setting<Schema> {
-  return { variable, schema, fallback, sentence, secret: false };
-}
-
-function secret<Schema extends z.ZodType>(variable: string, schema: Schema, sentence: string): Setting<Schema> {
-  return { variable, schema, fallback: undefined, sentence, secret: true };
-}
+export type { Setting } from './setting.ts';
 
 /** All settings, in the order of the generated reference. Nothing else in the program reads the environment. */
 export const SETTINGS = {
@@ -102,6 +82,7 @@ export const SETTINGS = {
     'on',
     'off: whoever shows no credential is the owner. For development on a loopback address only.',
   ),
+  ...SIGN_IN_SETTINGS,
   outboundAllow: setting(
     'SIGNALBOX_OUTBOUND_ALLOW',
     hosts,

@@ -9,7 +9,7 @@ import { wireTime, Clock } from '../clock/clock.ts';
 import { RangeNotSatisfiable } from '../faults/faults.ts';
 import { OPERATION } from '../operation/handles.ts';
 import { WrittenList } from '../operation/long-list.ts';
-import type { Operation } from '../operation/operation.ts';
+import type { Cookie, Operation } from '../operation/operation.ts';
 import { isSchema } from '../operation/output.ts';
 import { OperationRegistry } from '../operation/registry.ts';
 import { OperationRunner, type Call } from '../operation/runner.ts';
@@ -18,6 +18,7 @@ import { FileAnswer, rangeOf } from './file-answer.ts';
 import { EventSink, LiveStream } from './live-stream.ts';
 import { packedJson, takesGzip } from './packed.ts';
 import { presentedBy } from './presented.ts';
+import { Redirect } from './redirect.ts';
 
 /** How long a reader may take to read its goodbye: a reset connection would swallow it. Those who do not read hold up nobody for longer. */
 const GOODBYE_MS = 1_500;
@@ -53,6 +54,7 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
   private async answer(id: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { op, handle } = this.registry.get(id);
     const headers = new Map<string, string>();
+    const cookies: Cookie[] = [];
     const call: Call = {
       presented: presentedBy(request),
       input: { path: request.params, query: request.query, headers: request.headers },
@@ -61,11 +63,13 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
       requestId: request.id,
       traceparent: request.headers['traceparent']?.toString(),
       headers,
+      cookies,
       handled: request.admitted?.release,
       isGone: () => request.socket.destroyed,
     };
     const result = await this.runner.run(op, handle, call);
     for (const [name, value] of headers) void reply.header(name, value);
+    for (const cookie of cookies) setCookie(cookie, reply);
     if (Array.isArray(result) || result instanceof WrittenList)
       void reply.header('x-server-time', wireTime(this.clock.now()));
     return this.write(op, result, request, reply);
@@ -76,6 +80,7 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     const { output } = op;
     if (op.packed) return pack(result, request, reply);
     if (result instanceof LiveStream) return this.open(result, request, reply);
+    if (result instanceof Redirect) return void reply.header('location', result.location);
     if (result instanceof FileAnswer) return this.download(result, request, reply);
     if (result instanceof WrittenList) return inPieces(result, reply);
     if (!isSchema(output) && output.produces === 'html') {
@@ -127,6 +132,10 @@ export class HttpTransport implements NestInterceptor, BeforeApplicationShutdown
     stream.attach(sink);
     return undefined;
   }
+}
+
+function setCookie({ name, value, path, seconds, secure }: Cookie, reply: FastifyReply): void {
+  void reply.setCookie(name, value, { path, maxAge: seconds, secure, httpOnly: true, sameSite: 'lax' });
 }
 
 /** Each piece is let go of when it has been sent. */

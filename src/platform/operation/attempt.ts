@@ -13,8 +13,8 @@ import { DatabaseBusy } from '../faults/faults.ts';
 import { Log, describeError } from '../log/log.ts';
 import { factRows } from '../outbox/outbox.ts';
 import type { Actor } from './actor.ts';
-import { errandOf, type AuditEntry, type FrameEnvelope, type OpContext } from './operation.ts';
-import type { AuditTrail, Deed, Fact } from './ports.ts';
+import { errandOf, type AuditEntry, type Cookie, type FrameEnvelope, type OpContext } from './operation.ts';
+import type { AuditTrail, Deed, Fact, Presented } from './ports.ts';
 
 const log = new Log('operation');
 
@@ -26,6 +26,8 @@ export interface Circumstances {
   readonly frame: FrameEnvelope | undefined;
   readonly altered: readonly AlteredPlace[];
   readonly headers: Map<string, string>;
+  readonly cookies: Cookie[];
+  readonly presented: Presented;
   /** Undefined: the caller waits for as long as it takes. */
   readonly deadline: Deadline | undefined;
 }
@@ -55,6 +57,9 @@ export class Attempt implements OpContext {
   }
   get requestId(): string {
     return this.call.deed.requestId;
+  }
+  get presented(): Presented {
+    return this.call.presented;
   }
   get traceparent(): string | undefined {
     return this.call.traceparent;
@@ -123,6 +128,8 @@ export class Attempt implements OpContext {
   readonly afterCommit = (poke: () => void): void => void this.pokes.push(poke);
 
   readonly header = (name: string, value: string): void => void this.call.headers.set(name, value);
+
+  readonly setCookie = (cookie: Cookie): void => void this.call.cookies.push(cookie);
 
   /** Whether somebody is to be told of something. */
   get hasFacts(): boolean {

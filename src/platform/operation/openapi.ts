@@ -120,6 +120,8 @@ function answerOf(output: Output, components: Components): Json {
       return { description: 'Done; there is nothing to say' };
     case 'file':
       return { description: 'The bytes', content: BYTES };
+    case 'redirect':
+      return { description: 'Sends the browser on', headers: { Location: { schema: { type: 'string' } } } };
     case 'html':
       return { description: 'A page', content: { 'text/html': { schema: { type: 'string' } } } };
     case 'stream':

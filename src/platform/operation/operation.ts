@@ -8,6 +8,7 @@ import type { Area } from './areas.ts';
 import type { FlatInput, InputParts, OperationInput } from './input.ts';
 import type { Later } from './later.ts';
 import type { Output, Returned } from './output.ts';
+import type { Presented } from './ports.ts';
 
 /** What an actor may be granted: `<noun>.<verb>`. */
 export type Capability = `${string}.${string}`;
@@ -145,12 +146,25 @@ export interface FrameEnvelope {
   readonly seq: number | undefined;
 }
 
+/** A cookie that no script reads, and that other sites' forms do not send. */
+export interface Cookie {
+  readonly name: string;
+  readonly value: string;
+  readonly path: string;
+  /** Zero clears it. */
+  readonly seconds: number;
+  /** Only where it travels by TLS. */
+  readonly secure: boolean;
+}
+
 /** What a service may do. Without a transaction around it, `db`, `sql` and `publish` throw. */
 export interface OpContext {
   readonly actor: Actor;
   /** Read once an operation. For ids and display; what several processes compare is the database's `now()`. */
   readonly now: Date;
   readonly requestId: string;
+  /** What the caller showed: for operations about signing in, which no actor explains. */
+  readonly presented: Presented;
   readonly traceparent: string | undefined;
   /** Of a frame only. */
   readonly frame: FrameEnvelope | undefined;
@@ -179,6 +193,8 @@ export interface OpContext {
   afterCommit(poke: () => void): void;
   /** Adds a header to the answer of the REST transport. */
   header(name: string, value: string): void;
+  /** Sets a cookie of the browser that called by REST, or clears it. */
+  setCookie(cookie: Cookie): void;
 }
 
 export type Handler<Parts extends InputParts = InputParts, Declared extends Output = Output> = (

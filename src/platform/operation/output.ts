@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FileAnswer } from '../http/file-answer.ts';
 import type { LiveStream } from '../http/live-stream.ts';
+import type { Redirect } from '../http/redirect.ts';
 import type { LongList } from './long-list.ts';
 
 /** 204: there is nothing to say. */
@@ -21,6 +22,8 @@ export const longList = <Item extends z.ZodType>(item: Item): LongListOutput<Ite
 });
 /** Bytes to be saved, whole or in part (`Range`). */
 export const file = { produces: 'file' } as const;
+/** Sends a browser on. */
+export const redirect = { produces: 'redirect' } as const;
 /** A page for people. */
 export const html = { produces: 'html' } as const;
 
@@ -40,7 +43,8 @@ export interface LongListOutput<Item extends z.ZodType = z.ZodType> {
   readonly schema: z.ZodArray<Item>;
 }
 
-export type Output = z.ZodType | typeof empty | typeof html | typeof file | Stream | JsonOrStream | LongListOutput;
+export type Output =
+  z.ZodType | typeof empty | typeof html | typeof file | typeof redirect | Stream | JsonOrStream | LongListOutput;
 
 /** What a service returns for an output, at least. */
 export type Returned<Declared extends Output> = Declared extends z.ZodType
@@ -55,7 +59,9 @@ export type Returned<Declared extends Output> = Declared extends z.ZodType
           ? string
           : Declared extends typeof file
             ? FileAnswer
-            : void;
+            : Declared extends typeof redirect
+              ? Redirect
+              : void;
 
 export function isSchema(output: Output): output is z.ZodType {
   return !('produces' in output);

@@ -10,6 +10,22 @@ export interface Presented {
   readonly bearer: string | undefined;
   /** The client's address, through trusted proxies. */
   readonly address: string;
+  /** Of a REST call; read only when it is asked for. */
+  readonly browser?: () => Browser;
+}
+
+/** What a browser sends of its own accord, whoever made it call. */
+export interface Browser {
+  readonly cookies: Readonly<Record<string, string | undefined>>;
+  /** Of the page that calls. */
+  readonly origin: string | undefined;
+  /** The origin that it calls, by its Host header and through trusted proxies. */
+  readonly called: string;
+  /** Path and query, as they came. */
+  readonly url: string;
+  readonly userAgent: string | undefined;
+  /** Whether the call may change something. */
+  readonly changes: boolean;
 }
 
 /** Who is calling. Provided by identity. */

@@ -19,6 +19,7 @@ import {
 import type { AlteredPlace } from '../json/json.ts';
 import { LiveStream } from '../http/live-stream.ts';
 import { Log, describeError } from '../log/log.ts';
+import { outlastsActing } from './acting.ts';
 import { ANONYMOUS, type Actor } from './actor.ts';
 import { Attempt, type Circumstances } from './attempt.ts';
 import {
@@ -36,6 +37,7 @@ import {
   areaOf,
   errandOf,
   isRead,
+  type Cookie,
   type FrameEnvelope,
   type Handler,
   type OpContext,
@@ -63,6 +65,8 @@ export interface Call {
   readonly frame?: FrameEnvelope | undefined;
   /** Filled by the operation: headers of the answer. */
   readonly headers: Map<string, string>;
+  /** Filled by the operation: cookies of the answer. */
+  readonly cookies?: Cookie[];
   /** Called when the deed is done, before what comes later, which may take minutes. */
   readonly handled?: (() => void) | undefined;
   /** When the caller is answered without the operation; absent, it waits. */
@@ -125,6 +129,8 @@ export class OperationRunner {
       frame: undefined,
       altered: [],
       headers: new Map(),
+      cookies: [],
+      presented: { bearer: undefined, address: '' },
       deadline: undefined,
     };
     return new Attempt(call, this.database, this.trail);
@@ -143,20 +149,21 @@ export class OperationRunner {
   }
 
   private async read(op: Operation, handle: Handler, actor: Actor, call: Call): Promise<ReadyDeed> {
-    const { requestId, presented, traceparent, frame, headers, idempotencyKey, deadline } = call;
+    const { requestId, presented, traceparent, frame, headers, cookies = [], idempotencyKey, deadline } = call;
     const unread: Deed = { op, actor, requestId, address: presented.address, input: undefined };
     const refuse = async (error: unknown): Promise<never> => {
       await this.record(unread, error, 'refused');
       throw error;
     };
-    if (!this.mayCall(op, actor)) await refuse(AccessDenied({ message: whoMayCall(op) }));
+    if (!this.mayCall(op, actor)) await refuse(AccessDenied({ message: whoMayCall(op, actor) }));
     try {
       checkIdempotencyKey(op.idempotent ? idempotencyKey : undefined);
       const { value, altered } = call.readBody();
       const parsed = parseParts(op.input, { ...call.input, body: value });
       if ('problems' in parsed) throw InputInvalid({ problems: parsed.problems });
       const deed: Deed = { ...unread, input: parsed.input };
-      const circumstances = { deed, now: this.clock.now(), traceparent, frame, altered, headers, deadline };
+      const now = this.clock.now();
+      const circumstances = { deed, now, presented, traceparent, frame, altered, headers, cookies, deadline };
       const fingerprint = (): Buffer => fingerprintOf([call.input.path, value]);
       const { isGone } = call;
       return { ...deed, input: parsed.input, handle, call: circumstances, isGone, idempotencyKey, fingerprint };
@@ -167,6 +174,7 @@ export class OperationRunner {
 
   private mayCall(op: Operation, actor: Actor): boolean {
     if (typeof op.capability === 'object' && 'onlyWorkers' in op.capability) return actor.kind === 'agent';
+    if (actor.impersonator && outlastsActing(op)) return false;
     if (op.sessionsOnly && actor.isSession !== true) return false;
     if (op.systemAdminsOnly) return actor.isSystemAdmin === true;
     return !(op.operatorsOnly && actor.kind === 'agent');
@@ -324,7 +332,8 @@ function project({ output }: Operation, result: unknown): unknown {
   return schema.parse(result);
 }
 
-function whoMayCall(op: Operation): string {
+function whoMayCall(op: Operation, actor: Actor): string {
+  if (actor.impersonator && outlastsActing(op)) return 'Nobody does this while acting as somebody else';
   if (op.sessionsOnly) return 'Only the session of a browser opens this';
   if (op.systemAdminsOnly) return 'Only who looks after the installation may do this';
   return typeof op.capability === 'object' && 'onlyWorkers' in op.capability

@@ -12,7 +12,7 @@ export interface Sample {
   readonly body?: unknown;
   /** Of a frame: what stands around the payload. */
   readonly envelope?: { readonly stream: string; readonly seq: number };
-  /** The worker token to send it with, where the input is one worker's own. */
+  /** The worker token to send it with, where the input is one worker's own; or the cookie of a session. */
   readonly token?: string;
   /** Where even a valid call is answered otherwise than with the declared success. */
   readonly answers?: number;
