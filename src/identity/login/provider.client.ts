@@ -129,13 +129,22 @@ async function moreAbout(configuration: oidc.Configuration, token: string, subje
   return { email, email_verified, name, picture };
 }
 
+const AWAY = /^(OAUTH_TIMEOUT|TimeoutError|AbortError|ECONN\w+|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+|fetch failed)$/;
+
 /** Nobody answered, or with a failure of their own. */
 function isAway(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause.name === 'TimeoutError' || cause.name === 'AbortError') return true;
-    if (cause instanceof TypeError && cause.message === 'fetch failed') return true;
-    if ('code' in cause && /^(OAUTH_TIMEOUT|ECONNREFUSED|ECONNRESET|ENOTFOUND)$/.test(String(cause.code))) return true;
-    if (cause.cause instanceof Response && cause.cause.status >= 500) return true;
+  for (let cause = error as Trouble | undefined; typeof cause === 'object' && cause !== null; cause = cause.cause) {
+    if ([cause.code, cause.name, cause.message].some((word) => AWAY.test(String(word)))) return true;
+    if (typeof cause.status === 'number' && cause.status >= 500) return true;
   }
   return false;
+}
+
+/** As far as a failure of a library says what it is. */
+interface Trouble {
+  readonly name?: string;
+  readonly message?: string;
+  readonly code?: string;
+  readonly status?: number;
+  readonly cause?: Trouble;
 }
