@@ -11,6 +11,7 @@ import { ControlPlane, KEY_FILE, readKey } from './demo/control-plane.ts';
 import { dim, heading, line, printAudit, printSpans, printStates, printUsage } from './demo/print.ts';
 import { installSdk, installedSdk } from './demo/python.ts';
 import { startDemoWorker, startPythonWorker, type Workshop } from './demo/workers.ts';
+import { startSignInProvider, type SignInProvider } from './sign-in-provider.ts';
 
 const HELP = `npm run demo: the control plane, a worker and a first run.
 
@@ -21,6 +22,8 @@ const HELP = `npm run demo: the control plane, a worker and a first run.
 
 Ctrl-C ends everything that was started. What was recorded is kept for the next start.`;
 
+/** The same at each start: people are known by who vouched for them. */
+const PROVIDER_PORT = 18_181;
 const PROMPT = 'What is a run, and what is a worker?';
 /** Enough for our worker to finish a run; an idle worker of the Python SDK would take up to 10 s to notice. */
 const WORKER_STOP_MS = 3_000;
@@ -41,16 +44,18 @@ async function main(): Promise<number> {
   const over = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => over.abort(STOPPED));
   const workers: Child[] = [];
-  const controlPlane = new ControlPlane((reason) => over.abort(reason));
+  const provider = await signInProvider();
+  const controlPlane = new ControlPlane((reason) => over.abort(reason), provider ? settingsFor(provider) : {});
   try {
     heading('Starting the control plane');
     const url = await controlPlane.ready(over.signal);
     line(`${url} is ready`);
+    provider?.serve(url);
     const key = await readKey();
     const stage: Stage = { api: new Api(url, key, over.signal), key, workers, over: over.signal };
     const runId = await tour(stage);
     await pythonTour(stage);
-    printWhatNext(stage, runId);
+    printWhatNext(stage, runId, provider !== undefined);
     if (process.env['SIGNALBOX_DEMO_EXIT'] !== '1') await untilOver(over.signal);
     return 0;
   } catch (error) {
@@ -65,7 +70,22 @@ async function main(): Promise<number> {
   } finally {
     await Promise.all(workers.map((worker) => worker.stop(WORKER_STOP_MS)));
     await controlPlane.child.stop(CONTROL_PLANE_STOP_MS);
+    await provider?.stop();
   }
+}
+
+/** So that a browser can sign in without an outside provider; none where the control plane is given one, or the port is taken. */
+async function signInProvider(): Promise<SignInProvider | undefined> {
+  if (process.env['SIGNALBOX_OIDC_ISSUER']) return undefined;
+  return startSignInProvider(PROVIDER_PORT).catch(() => undefined);
+}
+
+function settingsFor({ issuer, clientId, clientSecret }: SignInProvider): Readonly<Record<string, string>> {
+  return {
+    SIGNALBOX_OIDC_ISSUER: issuer,
+    SIGNALBOX_OIDC_CLIENT_ID: clientId,
+    SIGNALBOX_OIDC_CLIENT_SECRET: clientSecret,
+  };
 }
 
 /** A run of the agent `demo`, from its invocation to its record. Answers the run's id. */
@@ -137,11 +157,12 @@ async function pythonTour(stage: Stage): Promise<void> {
   }
 }
 
-function printWhatNext({ api, key }: Stage, runId: string): void {
+function printWhatNext({ api, key }: Stage, runId: string, hasSignIn: boolean): void {
   const call = `curl -sN -H "Authorization: Bearer $(cat '${KEY_FILE}')"`;
   heading('Signalbox is up');
   line(`URL      ${api.url}`);
   line(`API key  ${key}  ${dim(`kept in ${KEY_FILE}`)}`);
+  if (hasSignIn) line(`Sign in  ${api.url}/auth/start?next=/api/docs  ${dim('as owner@localhost, with any password')}`);
   heading('To try');
   line(`${call} -H 'Content-Type: application/json' -d '{"input":{"prompt":"What is a span?"}}' \\`);
   line(`  ${api.url}/api/v1/agents/demo/invoke`);

@@ -44,7 +44,8 @@ export async function startSignInProvider(port = 0): Promise<SignInProvider> {
           await next();
           around(ctx);
         });
-      answer = provider.callback();
+      const answering = provider.callback();
+      answer = (request, response) => void answering(request, response);
     },
     stop: async () => {
       server.closeAllConnections();
@@ -106,5 +107,5 @@ function newKey(): JsonWebKey & { readonly kid: string } {
     kid: randomBytes(6).toString('hex'),
     use: 'sig',
     alg: 'RS256',
-  } as JsonWebKey & { kid: string };
+  };
 }

@@ -22,9 +22,9 @@ export class ControlPlane {
   #url: string | undefined;
   #lastError = 'it did not say why';
 
-  /** `onEnd` is called with a sentence when the process ends, for whatever reason. */
-  constructor(onEnd: (reason: Error) => void) {
-    const environment = { ...process.env, SIGNALBOX_LOG_LEVEL: 'info' }; // "listening" is said at that level
+  /** `onEnd` is called with a sentence when the process ends, for whatever reason. `settings` go over the environment. */
+  constructor(onEnd: (reason: Error) => void, settings: Readonly<Record<string, string>> = {}) {
+    const environment = { ...process.env, ...settings, SIGNALBOX_LOG_LEVEL: 'info' }; // "listening" is said at that level
     this.child = new Child([process.execPath, PROGRAM], {
       environment,
       onLine: (line, from) => (from === 'stdout' ? this.#hearLog(line) : this.#hearError(line)),
