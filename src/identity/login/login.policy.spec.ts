@@ -2,12 +2,19 @@ import { describe, expect, it } from '@jest/globals';
 import { safeNext, underWayIn, vouchedIn } from './login.policy.ts';
 
 describe('U-36: where a sign-in leads', () => {
-  it.each(['/', '/agents', '/runs/run_1?tab=spans#last', '/a%20b', '/ä'])('is a path of ours: %s', (path) => {
+  it.each(['/', '/agents', '/runs/run_1?tab=spans#last', '/a%20b'])('is a path of ours: %s', (path) => {
     expect(safeNext(path)).toBe(path);
+  });
+
+  it('is written so that a header can hold it', () => {
+    expect(safeNext('/ä 💥?q=ö')).toBe('/%C3%A4%20%F0%9F%92%A5?q=%C3%B6');
   });
 
   it.each([
     '//evil.test',
+    '/..//evil.test',
+    '/./%2e%2e//evil.test',
+    '/x/../auth/logout',
     '/\\evil.test',
     '\\/evil.test',
     '/%2f%2fevil.test/..',

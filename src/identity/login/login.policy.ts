@@ -1,12 +1,17 @@
 const LONGEST = 2_000;
-/** Browsers take a backslash for a slash, and pass over control characters and white space. */
-const UNSAFE = /[\p{Cc}\s\\]/u;
+/** Browsers take a backslash for a slash, and pass over control characters. */
+const UNSAFE = /[\p{Cc}\\]/u;
+const ANYWHERE = 'http://local.invalid';
 
-/** Where a sign-in ends: a path of this installation, whatever was asked for. Never one of the sign-in itself, which would go round. */
+/**
+ * Where a sign-in ends: a path of this installation, whatever was asked for, written so that a header can hold it. Never one of
+ * the sign-in itself, which would go round.
+ */
 export function safeNext(text: string): string {
-  return text.length <= LONGEST && isLocal(text) && isLocal(decoded(text)) && !/^\/auth(\/|$|\?)/.test(text)
-    ? text
-    : '/';
+  if (text.length > LONGEST || !isLocal(text) || !isLocal(decoded(text))) return '/';
+  const { origin, pathname, search, hash } = new URL(text, ANYWHERE);
+  const path = `${pathname}${search}${hash}`;
+  return origin === ANYWHERE && isLocal(path) && !/^\/auth(\/|$)/.test(pathname) ? path : '/';
 }
 
 function isLocal(text: string): boolean {
