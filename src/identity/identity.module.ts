@@ -14,7 +14,11 @@ import { Login } from './login/login.service.ts';
 import { Provider } from './login/provider.client.ts';
 import { MeController } from './me/me.controller.ts';
 import { Me } from './me/me.service.ts';
+import { MembersController } from './members/members.controller.ts';
+import { Members } from './members/members.service.ts';
 import { RunTokens } from './run-tokens/run-tokens.service.ts';
+import { ServiceAccountsController } from './service-accounts/service-accounts.controller.ts';
+import { ServiceAccounts } from './service-accounts/service-accounts.service.ts';
 import { Acting } from './sessions/acting.service.ts';
 import { SessionsController } from './sessions/sessions.controller.ts';
 import { Sessions } from './sessions/sessions.service.ts';
@@ -31,6 +35,8 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     ApiKeysController,
     LoginController,
     MeController,
+    MembersController,
+    ServiceAccountsController,
     SessionsController,
     WorkerTokensController,
   ],
@@ -48,6 +54,8 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     RunTokens,
     Accounts,
     SettingsOfAccounts,
+    Members,
+    ServiceAccounts,
     KeyExchange,
     Login,
     Me,

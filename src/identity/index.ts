@@ -1,7 +1,7 @@
 export { Accounts } from './accounts/accounts.service.ts';
 export { SEALED_API_KEYS } from './api-keys/api-keys.store.ts';
 export { Credentials } from './credentials/credentials.service.ts';
-export { AccessEscalation } from './credentials/credentials.faults.ts';
+export { AccessEscalation, AccessLastAdmin } from './credentials/credentials.faults.ts';
 export { IdentityModule } from './identity.module.ts';
 export { RunTokens } from './run-tokens/run-tokens.service.ts';
 export { endSessionsOf } from './sessions/sessions.store.ts';

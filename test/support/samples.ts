@@ -43,6 +43,7 @@ import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
 import { agentSamples } from './samples/agents.ts';
 import { approvalSamples } from './samples/approvals.ts';
 import { frameless } from './samples/frameless.ts';
+import { peopleSamples } from './samples/people.ts';
 import { runSamples } from './samples/runs.ts';
 import { readingSamples } from './samples/reading.ts';
 import { nothing, sample, type Sampled } from './samples/sample.ts';
@@ -294,6 +295,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   ...approvalSamples,
   ...runSamples,
   ...sessionSamples,
+  ...peopleSamples,
   ...vaultSamples,
   ...readingSamples,
 ]);

@@ -18,6 +18,8 @@ describe('the scopes of a key', () => {
       'runs',
       'accounts',
       'api_keys',
+      'members',
+      'service_accounts',
       'worker_tokens',
       'credentials',
       'vault_keys',

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { AccessEscalation } from '../../identity/index.ts';
+import { AccessEscalation, AccessLastAdmin } from '../../identity/index.ts';
 import { InputInvalid } from '../../platform/faults/faults.ts';
 import { RoleAssigner } from '../../platform/operation/ports.ts';
 import { heldWithin } from '../decisions/decisions.policy.ts';
 import { capabilitiesOf, isRole } from './roles.policy.ts';
-import { insertRoles, rolesOf, type Rows } from './roles.store.ts';
+import { countAdmins, insertRoles, rolesOf, type Rows } from './roles.store.ts';
 
 /**
  * Gives principals roles, and lets nobody give away what they do not hold: neither by a role, nor by acting through a
@@ -20,6 +20,10 @@ export class Roles extends RoleAssigner {
     const before = await rolesOf(ctx, principalId);
     await this.refuseEscalation(ctx, [...before, ...roleIds]);
     if (roleIds.length > 0) await insertRoles(ctx, principalId, roleIds);
+  }
+
+  async assertAdminLeft(ctx: Rows): Promise<void> {
+    if ((await countAdmins(ctx)) === 0) throw AccessLastAdmin();
   }
 
   /** Asks the rows, not a cache: what was taken from the actor a moment ago is not theirs to give. */

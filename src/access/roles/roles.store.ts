@@ -24,3 +24,16 @@ export async function rolesNow(database: Database, accountId: string, principalI
 export async function insertRoles(ctx: Rows, principalId: string, roleIds: readonly string[]): Promise<void> {
   await ctx.sql(INSERT, [ctx.actor.accountId, principalId, roleIds]);
 }
+
+const LOCK_ADMINS = `SELECT pg_advisory_xact_lock(hashtextextended('administrators of ' || $1, 0))`;
+const COUNT_ADMINS = `
+  SELECT count(*)::int AS admins
+    FROM principal_role r JOIN principal p ON p.account_id = r.account_id AND p.id = r.principal_id
+   WHERE r.account_id = $1 AND r.role_id = 'role_admin' AND p.kind = 'person' AND p.status = 'active'`;
+
+/** People who hold everything in the account, as it will be after this transaction. One transaction at a time may ask. */
+export async function countAdmins(ctx: Rows): Promise<number> {
+  await ctx.sql(LOCK_ADMINS, [ctx.actor.accountId]);
+  const [row] = await ctx.sql<{ admins: number }>(COUNT_ADMINS, [ctx.actor.accountId]);
+  return row?.admins ?? 0;
+}

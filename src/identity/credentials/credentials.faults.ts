@@ -18,3 +18,9 @@ export const AccountNone = fault('account.none', 'refused', 'This person is a me
 export const AccountSuspended = fault('account.suspended', 'refused', 'This account is suspended');
 /** Raised wherever somebody would hand out rights; what is held is the room access's to say. */
 export const AccessEscalation = fault('access.escalation', 'refused', 'Nobody may give away what they do not hold');
+/** Raised where an account would be left to nobody. */
+export const AccessLastAdmin = fault(
+  'access.last_admin',
+  'conflict',
+  'This is the account’s last administrator: make somebody else one first',
+);

@@ -106,6 +106,13 @@ export abstract class RoleAssigner {
     roleIds: readonly string[],
     loc: readonly string[],
   ): Promise<void>;
+
+  /**
+   * Last, in the transaction that may have taken the account's last administrator away: of two that take one each at the same
+   * time, the second sees the first.
+   * @throws Fault 409 `access.last_admin`.
+   */
+  abstract assertAdminLeft(ctx: Pick<OpContext, 'actor' | 'sql'>): Promise<void>;
 }
 
 /** Facts and their delivery. Provided by platform/outbox. */
