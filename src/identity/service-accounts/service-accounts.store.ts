@@ -1,5 +1,7 @@
 import type { OpContext } from '../../platform/operation/operation.ts';
 
+type Rows = Pick<OpContext, 'actor' | 'sql'>;
+
 export interface ServiceAccountRow {
   readonly id: string;
   readonly name: string;
@@ -16,17 +18,17 @@ const INSERT = `
 const SET = `
   UPDATE principal SET status = $3 WHERE account_id = $1 AND id = $2 AND kind = 'service_account' RETURNING ${COLUMNS}`;
 
-export function listRows({ actor, sql }: OpContext): Promise<ServiceAccountRow[]> {
+export function listRows({ actor, sql }: Rows): Promise<ServiceAccountRow[]> {
   return sql<ServiceAccountRow>(LIST, [actor.accountId]);
 }
 
-export async function insertManaged({ actor, sql }: OpContext, id: string, name: string): Promise<ServiceAccountRow> {
+export async function insertManaged({ actor, sql }: Rows, id: string, name: string): Promise<ServiceAccountRow> {
   return (await sql<ServiceAccountRow>(INSERT, [actor.accountId, id, name]))[0] as ServiceAccountRow;
 }
 
 /** Undefined if there is none. */
 export async function setStatus(
-  { actor, sql }: OpContext,
+  { actor, sql }: Rows,
   id: string,
   status: 'active' | 'disabled',
 ): Promise<ServiceAccountRow | undefined> {

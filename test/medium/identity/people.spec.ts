@@ -29,7 +29,7 @@ async function refusal(method: Method, path: string, body?: object, key = owner.
   return [status, json.code];
 }
 
-const listed = async (path: string, id: string, key = owner.key): Promise<Json | undefined> =>
+const listed = async (path: string, id: string, key = owner.key): Promise<Json> =>
   (await ask('GET', path, undefined, key)).find((one: Json) => one.principal_id === id);
 
 /** A key of somebody's own, as a person who signed in would have made it. */
@@ -77,7 +77,7 @@ describe('members', () => {
       ['DELETE', `${SERVICE_ACCOUNTS}/${here.principal_id}`],
     ] as const)
       expect([path, (await app.call(method, path, { key: other.key })).status]).toEqual([path, 404]);
-    expect((await listed(MEMBERS, here.principal_id))?.status).toBe('active');
+    expect((await listed(MEMBERS, here.principal_id)).status).toBe('active');
   });
 
   it.each([
