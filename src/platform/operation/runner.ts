@@ -335,7 +335,10 @@ function project({ output }: Operation, result: unknown): unknown {
 function whoMayCall(op: Operation, actor: Actor): string {
   if (actor.impersonator && outlastsActing(op)) return 'Nobody does this while acting as somebody else';
   if (op.sessionsOnly) return 'Only the session of a browser opens this';
-  if (op.systemAdminsOnly) return 'Only who looks after the installation may do this';
+  if (op.systemAdminsOnly) {
+    const what = typeof op.capability === 'string' ? `has the capability ${op.capability}` : 'may do this';
+    return `Only who looks after the installation ${what}`;
+  }
   return typeof op.capability === 'object' && 'onlyWorkers' in op.capability
     ? 'Only a worker token opens this'
     : 'A worker token does not open this';
