@@ -1,4 +1,6 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { AGENT_RESOURCE } from './registry/registry.store.ts';
 import { VaultModule } from '../vault/index.ts';
 import { DraftsController } from './drafts/drafts.controller.ts';
 import { AgentDrafts } from './drafts/drafts.service.ts';
@@ -51,4 +53,8 @@ import { WorkerConfigs } from './worker-config/worker-config.service.ts';
   ],
   exports: [AgentRegistry, AgentSkills, WorkerConfigs],
 })
-export class AgentsModule {}
+export class AgentsModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('agent', AGENT_RESOURCE);
+  }
+}

@@ -1,4 +1,6 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { APPROVAL_RESOURCE } from './approvals/approvals.store.ts';
 import { AgentsModule } from '../agents/index.ts';
 import { VaultModule } from '../vault/index.ts';
 import { ApprovalsController } from './approvals/approvals.controller.ts';
@@ -11,4 +13,8 @@ import { ApprovalSweep } from './approvals/approvals.sweep.ts';
   providers: [Approvals, ApprovalSweep],
   exports: [Approvals],
 })
-export class GatewayModule {}
+export class GatewayModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('approval', APPROVAL_RESOURCE);
+  }
+}

@@ -1,4 +1,6 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { API_KEY_RESOURCE } from './api-keys/api-keys.store.ts';
 import { Identifier } from '../platform/operation/ports.ts';
 import { SettingsOfAccounts } from './account-settings/account-settings.service.ts';
 import { AccountSettingsController } from './account-settings/account-settings.controller.ts';
@@ -63,4 +65,8 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
   ],
   exports: [Identifier, Credentials, CredentialWatch, Accounts, RunTokens, WorkerTokens],
 })
-export class IdentityModule {}
+export class IdentityModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('api_key', API_KEY_RESOURCE);
+  }
+}

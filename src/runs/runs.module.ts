@@ -1,4 +1,6 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { RUN_RESOURCE } from './lifecycle/lifecycle.store.ts';
 import { AgentsModule } from '../agents/index.ts';
 import { ActivityController } from './activity/activity.controller.ts';
 import { RunActivity } from './activity/activity.service.ts';
@@ -17,4 +19,8 @@ import { RunWatch } from './watch/watch.service.ts';
   providers: [RunLifecycle, RunMoves, RunWatch, RunAttempts, RunThreads, RunActivity],
   exports: [RunLifecycle, RunMoves, RunWatch],
 })
-export class RunsModule {}
+export class RunsModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('run', RUN_RESOURCE);
+  }
+}

@@ -1,4 +1,6 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { CREDENTIAL_RESOURCE } from './credentials/credentials.store.ts';
 import { BindingsController } from './bindings/bindings.controller.ts';
 import { CredentialBindings } from './bindings/bindings.service.ts';
 import { CredentialsController } from './credentials/credentials.controller.ts';
@@ -26,4 +28,8 @@ import { SecretSupplies } from './supplies/supplies.service.ts';
   ],
   exports: [StoredCredentials, SecretSupplies, HandedOut, Masks],
 })
-export class VaultModule {}
+export class VaultModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('credential', CREDENTIAL_RESOURCE);
+  }
+}

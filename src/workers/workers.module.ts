@@ -1,4 +1,6 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Inject, Module } from '@nestjs/common';
+import { ResourceKinds } from '../platform/operation/ports.ts';
+import { WORKER_RESOURCE } from './fleet/fleet.store.ts';
 import { AgentsModule, PresenceRule, UnwrittenPresence } from '../agents/index.ts';
 import { GatewayModule } from '../gateway/index.ts';
 import { IdentityModule } from '../identity/index.ts';
@@ -70,4 +72,8 @@ import { Supplies } from './supplies/supplies.service.ts';
   ],
   exports: [ClientManners, Presence, UnwrittenPresence, PresenceRule, Channels, Fleet],
 })
-export class WorkersModule {}
+export class WorkersModule {
+  constructor(@Inject(ResourceKinds) kinds: ResourceKinds) {
+    kinds.register('worker', WORKER_RESOURCE);
+  }
+}

@@ -49,6 +49,16 @@ export function isRole(id: string): id is RoleId {
   return Object.hasOwn(ROLES, id);
 }
 
+/** The role's public name. */
+export function nameOfRole(id: RoleId): string {
+  return ROLES[id].name;
+}
+
+/** Each built-in role consists of one policy of its name: `policy_admin`. Undefined: it is none of those. */
+export function roleOfPolicy(policyId: string): RoleId | undefined {
+  return BUILT_IN_ROLES.find((id) => policyId === `policy_${ROLES[id].name}`);
+}
+
 /** What the holder of all these roles may do. A role that nobody knows gives nothing. */
 export function capabilitiesOf(roleIds: readonly string[]): ReadonlySet<string> {
   const roles: readonly Role[] = roleIds.filter(isRole).map((id) => ROLES[id]);

@@ -283,3 +283,8 @@ export async function followManifest(
     ...[writeJson(facts.capabilities), writeJson(facts.agentCard), writeJson(facts.triggers), hash],
   ]);
 }
+
+/** An agent as grants know it: by its handle, which no manifest changes. */
+export const AGENT_RESOURCE = `
+  SELECT id, handle AS name, coalesce(own_labels, labels) AS labels, NULL::json AS parents FROM agent
+   WHERE account_id = $1 AND (id = $2 OR handle = $2) ORDER BY (id = $2) DESC LIMIT 1`;

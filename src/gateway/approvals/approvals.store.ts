@@ -233,3 +233,10 @@ const FORGET = `
 export async function forgetApprovals(system: Transaction, accountId: string, before: string): Promise<number> {
   return (await system.query<{ count: number }>({ text: FORGET, values: [accountId, before] }))[0]?.count ?? 0;
 }
+
+/** An approval as grants know it: it belongs to its run and that run’s agent. */
+export const APPROVAL_RESOURCE = `
+  SELECT p.id, NULL::text AS name, NULL::jsonb AS labels,
+         json_build_array(json_build_object('kind', 'run', 'id', p.run_id, 'name', NULL, 'labels', NULL), json_build_object('kind', 'agent', 'id', o.id, 'name', o.handle, 'labels', o.labels)) AS parents
+    FROM approval AS p JOIN agent_owner AS o ON o.account_id = p.account_id AND o.id = p.agent_id
+   WHERE p.account_id = $1 AND p.id = $2`;

@@ -120,3 +120,7 @@ export async function insertServiceAccount(ctx: OpContext, id: string, name: str
 export async function hasServiceAccount(ctx: OpContext, id: string): Promise<boolean> {
   return (await ctx.sql(FIND_SERVICE_ACCOUNT, [ctx.actor.accountId, id])).length > 0;
 }
+
+/** A key as grants know it. */
+export const API_KEY_RESOURCE = `
+  SELECT id, name, NULL::jsonb AS labels, NULL::json AS parents FROM api_key WHERE account_id = $1 AND id = $2`;

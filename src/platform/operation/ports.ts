@@ -60,6 +60,18 @@ export abstract class Decider {
   abstract knows(capability: Capability): boolean;
 }
 
+/** A kind of object that a capability can be granted for. */
+export type ResourceKind = keyof Scope;
+
+/** Where rooms say how their objects are found when somebody holds a capability for some of them only. Provided by access. */
+export abstract class ResourceKinds {
+  /**
+   * `text` is a statement with the account's id as $1 and an id or handle as $2, run outside the wall between accounts: it must
+   * say `account_id = $1` of every table. Its columns: id, name, labels (jsonb or null), parents (json: [{kind, id, name, labels}]).
+   */
+  abstract register(kind: ResourceKind, text: string): void;
+}
+
 export type Outcome = 'done' | 'refused' | 'failed' | 'unknown';
 
 /** Who did what by which call: what every piece of evidence about it says. */

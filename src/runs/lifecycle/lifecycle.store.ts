@@ -266,3 +266,9 @@ export async function keepLateReport(
 ): Promise<void> {
   await ctx.sql(LATE, [ctx.actor.accountId, runId, id, attempt, workerId, why, content]);
 }
+
+/** A run as grants know it: it belongs to its agent. */
+export const RUN_RESOURCE = `
+  SELECT r.id, NULL::text AS name, NULL::jsonb AS labels, json_build_array(json_build_object('kind', 'agent', 'id', o.id, 'name', o.handle, 'labels', o.labels)) AS parents
+    FROM run AS r JOIN agent_owner AS o ON o.account_id = r.account_id AND o.id = r.agent_id
+   WHERE r.account_id = $1 AND r.id = $2`;

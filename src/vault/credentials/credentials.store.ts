@@ -141,3 +141,7 @@ export async function removeCredential(
 ): Promise<{ readonly name: string; readonly bound_agents: number } | undefined> {
   return (await ctx.sql<{ name: string; bound_agents: number }>(REMOVE, [ctx.actor.accountId, id]))[0];
 }
+
+/** A credential as grants know it. */
+export const CREDENTIAL_RESOURCE = `
+  SELECT id, name, labels, NULL::json AS parents FROM credential WHERE account_id = $1 AND id = $2`;

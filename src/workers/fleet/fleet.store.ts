@@ -186,3 +186,9 @@ export async function forgetSilent(database: Database, days: number): Promise<nu
   );
   return rows.length;
 }
+
+/** A worker as grants know it: it belongs to its agent. */
+export const WORKER_RESOURCE = `
+  SELECT w.id, NULL::text AS name, NULL::jsonb AS labels, json_build_array(json_build_object('kind', 'agent', 'id', o.id, 'name', o.handle, 'labels', o.labels)) AS parents
+    FROM worker AS w JOIN agent_owner AS o ON o.account_id = w.account_id AND o.id = w.agent_id
+   WHERE w.account_id = $1 AND w.id = $2`;
