@@ -7,7 +7,13 @@ import { Roles } from './roles/roles.service.ts';
 /** May they. Global, because the operation runner and the room identity find their ports here. */
 @Global()
 @Module({
-  providers: [Decisions, Resources, { provide: ResourceKinds, useExisting: Resources }, { provide: Decider, useExisting: Decisions }, { provide: RoleAssigner, useClass: Roles }],
+  providers: [
+    Decisions,
+    Resources,
+    { provide: ResourceKinds, useExisting: Resources },
+    { provide: Decider, useExisting: Decisions },
+    { provide: RoleAssigner, useClass: Roles },
+  ],
   exports: [Decider, ResourceKinds, RoleAssigner],
 })
 export class AccessModule {}

@@ -15,10 +15,10 @@ CREATE FUNCTION access_reaches(reach jsonb, chain jsonb) RETURNS boolean LANGUAG
                 SELECT FROM jsonb_array_elements(confines) AS confine
                  WHERE NOT EXISTS (
                        SELECT FROM jsonb_array_elements(chain) AS node
-                        WHERE (NOT confine ? 'kind' OR confine ->> 'kind' = node ->> 'kind')
-                          AND (NOT confine ? 'id' OR confine ->> 'id' = node ->> 'id')
-                          AND (NOT confine ? 'like' OR coalesce(node ->> 'name' LIKE confine ->> 'like', false))
-                          AND (NOT confine ? 'labels' OR coalesce(node -> 'labels' @> confine -> 'labels', false)))))
+                        WHERE (NOT confine ? 'kind' OR (confine ->> 'kind') = (node ->> 'kind'))
+                          AND (NOT confine ? 'id' OR (confine ->> 'id') = (node ->> 'id'))
+                          AND (NOT confine ? 'like' OR coalesce((node ->> 'name') LIKE (confine ->> 'like'), false))
+                          AND (NOT confine ? 'labels' OR coalesce((node -> 'labels') @> (confine -> 'labels'), false)))))
 $$;
 
 -- The same for what belongs to an agent, and for the agent itself (`kind` agent, its own id twice).

@@ -9,7 +9,15 @@ import { KNOWN_CAPABILITIES, isKnown, partsOf } from '../capabilities/capabiliti
 import { Resources } from '../resources/resources.service.ts';
 import { isWithinScopes } from './decisions.policy.ts';
 import { readPrincipal } from './decisions.store.ts';
-import { WHOLE_ACCOUNT, explain, kindsAsked, linesOf, type About, type Explanation, type Line } from './explain.policy.ts';
+import {
+  WHOLE_ACCOUNT,
+  explain,
+  kindsAsked,
+  linesOf,
+  type About,
+  type Explanation,
+  type Line,
+} from './explain.policy.ts';
 import { Holdings } from './holdings.policy.ts';
 
 const REMEMBERED_MAX = 50_000;

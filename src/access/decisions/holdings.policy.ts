@@ -142,7 +142,9 @@ function sourcesOf(row: HeldRow, policies: ReadonlyMap<string, PolicyRow>, nowMs
   if (row.role_id === null) return [];
   if (isRole(row.role_id)) {
     const via = nameOfRole(row.role_id);
-    return [{ origin: { ...common, policyId: `policy_${via}`, via }, confines, endsAtMs, gives: { role: row.role_id } }];
+    return [
+      { origin: { ...common, policyId: `policy_${via}`, via }, confines, endsAtMs, gives: { role: row.role_id } },
+    ];
   }
   const via = row.role_name ?? row.role_id;
   return (row.policy_ids ?? []).flatMap((policyId): Source[] => {
@@ -160,7 +162,13 @@ function sourcesOf(row: HeldRow, policies: ReadonlyMap<string, PolicyRow>, nowMs
 
 function ownOf(agentId: string): Source[] {
   const confines = [{ kind: 'agent', id: agentId, glob: undefined, labels: undefined }];
-  const origin = { source: 'builtin', grantId: undefined, roleId: undefined, policyId: undefined, via: 'agent' } as const;
+  const origin = {
+    source: 'builtin',
+    grantId: undefined,
+    roleId: undefined,
+    policyId: undefined,
+    via: 'agent',
+  } as const;
   const endsAtMs = Number.POSITIVE_INFINITY;
   return AGENTS_OWN.map((capability) => ({ origin, confines, endsAtMs, gives: { capability } }));
 }

@@ -29,7 +29,9 @@ export class Resources extends ResourceKinds {
     const text = this.texts.get(kind);
     if (text === undefined || !isStorable(reference)) return undefined;
     const [row] = await this.database.acrossAccounts<Row>({ text, values: [accountId, reference] });
-    return row && { kind, ...nodeOf(row), parents: (row.parents ?? []).map((one) => ({ kind: one.kind, ...nodeOf(one) })) };
+    return (
+      row && { kind, ...nodeOf(row), parents: (row.parents ?? []).map((one) => ({ kind: one.kind, ...nodeOf(one) })) }
+    );
   }
 }
 

@@ -1,5 +1,3 @@
-import type { Database } from '../../platform/db/database.ts';
-import type { Statement } from '../../platform/db/transaction.ts';
 import type { OpContext } from '../../platform/operation/operation.ts';
 
 /** What rows are reached through: an operation's context, or system work. */
@@ -13,12 +11,6 @@ const INSERT = `
 /** In the caller's transaction. */
 export async function rolesOf(ctx: Rows, principalId: string): Promise<string[]> {
   return (await ctx.sql<{ roleId: string }>(FIND, [ctx.actor.accountId, principalId])).map(({ roleId }) => roleId);
-}
-
-/** Outside of any transaction, before an operation's own begins. */
-export async function rolesNow(database: Database, accountId: string, principalId: string): Promise<string[]> {
-  const statement: Statement = { text: FIND, values: [accountId, principalId] };
-  return (await database.acrossAccounts<{ roleId: string }>(statement)).map(({ roleId }) => roleId);
 }
 
 export async function insertRoles(ctx: Rows, principalId: string, roleIds: readonly string[]): Promise<void> {
