@@ -40,6 +40,7 @@ import * as registration from '../../src/workers/registration/registration.contr
 import * as supplies from '../../src/workers/supplies/supplies.contract.ts';
 import { newToken } from '../contract/exchange.ts';
 import { eventsOf, manifestOf, type Tenant } from '../contract/tenant.ts';
+import { accessSamples } from './samples/access.ts';
 import { agentSamples } from './samples/agents.ts';
 import { approvalSamples } from './samples/approvals.ts';
 import { frameless } from './samples/frameless.ts';
@@ -294,6 +295,7 @@ export const SAMPLES: ReadonlyMap<string, Sampled> = new Map([
   ...frameless,
   ...approvalSamples,
   ...runSamples,
+  ...accessSamples,
   ...sessionSamples,
   ...peopleSamples,
   ...vaultSamples,
