@@ -14,6 +14,7 @@ import { gatherJsonBodies } from './platform/http/body.ts';
 import { BodyAdmission } from './platform/http/body-admission.ts';
 import { faultFrom, sendFault } from './platform/http/faults.ts';
 import { FRAMES_PATH, FramesTransport } from './platform/http/frames-transport.ts';
+import { secureAnswers } from './platform/http/security-headers.ts';
 import { Log, NestLog } from './platform/log/log.ts';
 import { OperationRegistry } from './platform/operation/registry.ts';
 import type { Foundations } from './platform/platform.module.ts';
@@ -50,6 +51,7 @@ export async function createApp(foundations: Foundations, controllers: readonly 
   );
   const fastify = nest.getHttpAdapter().getInstance();
   await fastify.register(fastifyCookie, { hook: false }); // read where somebody asks: frames have none
+  await secureAnswers(fastify, config);
   const limitOf = bodyLimits(nest, config);
   nest.get(BodyAdmission).mount(fastify, limitOf);
   gatherJsonBodies(fastify, limitOf);

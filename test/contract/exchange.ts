@@ -127,6 +127,25 @@ function credentialOf(key: string, base: string): Readonly<Record<string, string
   return { authorization: `Bearer ${key}` };
 }
 
+/** What every answer tells a browser, whatever it answers. */
+const SAFE = {
+  guess: 'nosniff',
+  framed: 'DENY',
+  policy: expect.stringContaining("default-src 'none'"),
+  kept: expect.stringMatching(/no-store|no-cache|max-age/),
+  maker: null,
+};
+
+function safetyOf(headers: Headers): Readonly<Record<keyof typeof SAFE, string | null>> {
+  return {
+    guess: headers.get('x-content-type-options'),
+    framed: headers.get('x-frame-options'),
+    policy: headers.get('content-security-policy'),
+    kept: headers.get('cache-control'),
+    maker: headers.get('x-powered-by') ?? headers.get('server'),
+  };
+}
+
 const PARTS = ['path', 'query', 'headers', 'body'];
 /** What must never leave: a stack, a statement, a name of our tables' machinery. */
 const INSIDES = /\n\s+at |node_modules|SELECT .* FROM|INSERT INTO|pg_|PrismaClient|\.ts:\d/;
@@ -135,6 +154,7 @@ function assertSound({ status, headers, type, text, json, requestId }: Answer, {
   const told = { asked: `${method} ${path.slice(0, 200)}`, status, text: status < 400 ? '' : text.slice(0, 2_000) };
   expect({ ...told, isOurFault: status >= 500 && status !== 503 }).toEqual({ ...told, isOurFault: false });
   expect({ ...told, id: headers.get('x-request-id') }).toEqual({ ...told, id: requestId });
+  expect({ ...told, ...safetyOf(headers) }).toEqual({ ...told, ...SAFE });
   if (status < 400) return;
   expect({ ...told, type: type.split(';')[0] }).toEqual({ ...told, type: 'application/json' });
   expect({ ...told, members: Object.keys(json as object).sort() }).toEqual({
