@@ -25,6 +25,8 @@ import { Acting } from './sessions/acting.service.ts';
 import { SessionsController } from './sessions/sessions.controller.ts';
 import { Sessions } from './sessions/sessions.service.ts';
 import { SessionSweep } from './sessions/sessions.sweep.ts';
+import { TrustedDomainsController } from './trusted-domains/trusted-domains.controller.ts';
+import { TrustedDomains } from './trusted-domains/trusted-domains.service.ts';
 import { CredentialWatch } from './watch/watch.service.ts';
 import { WorkerTokensController } from './worker-tokens/worker-tokens.controller.ts';
 import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
@@ -39,6 +41,7 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     MeController,
     MembersController,
     ServiceAccountsController,
+    TrustedDomainsController,
     SessionsController,
     WorkerTokensController,
   ],
@@ -58,6 +61,7 @@ import { WorkerTokens } from './worker-tokens/worker-tokens.service.ts';
     SettingsOfAccounts,
     Members,
     ServiceAccounts,
+    TrustedDomains,
     KeyExchange,
     Login,
     Me,

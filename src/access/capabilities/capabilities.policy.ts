@@ -60,6 +60,17 @@ export const CAPABILITIES = {
     allows: 'Disable service accounts, and restore them',
     sensitivity: 'high',
   },
+  'trusted_domain.read': {
+    area: 'identity',
+    allows: 'See the domains whose people become members by signing in',
+    sensitivity: 'low',
+  },
+  'trusted_domain.create': {
+    area: 'identity',
+    allows: 'Let everybody of one’s own domain become a member',
+    sensitivity: 'high',
+  },
+  'trusted_domain.delete': { area: 'identity', allows: 'No longer let them', sensitivity: 'high' },
   'worker_token.read': { area: 'agents', allows: 'See which agents have a worker token', sensitivity: 'low' },
   'worker_token.rotate': { area: 'agents', allows: 'Make and replace worker tokens', sensitivity: 'high' },
   'worker_token.revoke': { area: 'agents', allows: 'Revoke worker tokens', sensitivity: 'high' },

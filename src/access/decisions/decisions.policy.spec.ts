@@ -20,6 +20,7 @@ describe('the scopes of a key', () => {
       'api_keys',
       'members',
       'service_accounts',
+      'trusted_domains',
       'worker_tokens',
       'credentials',
       'vault_keys',

@@ -17,6 +17,7 @@ import { asSystemWork, type SystemContext } from '../../platform/operation/syste
 import { AuthOrigin } from '../credentials/credentials.faults.ts';
 import { isFromOwnPage } from '../sessions/session.policy.ts';
 import { Sessions, type BegunSession } from '../sessions/sessions.service.ts';
+import { TrustedDomains } from '../trusted-domains/trusted-domains.service.ts';
 import type * as contract from './login.contract.ts';
 import {
   SIGN_IN_FAULTS,
@@ -42,6 +43,7 @@ export class Login {
   constructor(
     @Inject(Provider) private readonly provider: Provider,
     @Inject(Sessions) private readonly sessions: Sessions,
+    @Inject(TrustedDomains) private readonly trusted: TrustedDomains,
     @Inject(AuditLedger) private readonly ledger: AuditLedger,
     @Inject(Database) private readonly database: Database,
     @Inject(KEY_RING) private readonly keyRing: KeyRing,
@@ -125,6 +127,7 @@ export class Login {
     try {
       return await asSystemWork(this.database, 'sign in', async (system) => {
         const userId = await this.personOf(system, vouched);
+        if (vouched.email !== undefined) await this.trusted.join(system, userId, vouched.email);
         const wanted = { id, userId, method: 'oidc', userAgent: browser?.userAgent } as const;
         const begun = await this.sessions.begin(system, browser, wanted);
         const { accountId, principalId } = begun;

@@ -76,6 +76,39 @@ describe('K-54: signing in through an identity provider', () => {
     expect((await me(unverified)).authenticated).toBe(false);
   });
 
+  it('whose domain an account trusts becomes a member who may look; whoever was removed does not come back by it', async () => {
+    const domains = '/api/v1/accounts/trusted-domains';
+    const domain = `${home.slug}.test`;
+    const nothing = { domains: [], eligible_domain: domain, ineligible_reason: null, enabled: false };
+    const seen = async () => (await app.call('GET', domains, { key: home.key })).json;
+    expect(await seen()).toEqual(nothing);
+    const made = await app.call('POST', domains, { key: home.key });
+    expect(made).toMatchObject({ status: 201, json: { domain, account_id: home.accountId } });
+    expect((await app.call('POST', domains, { key: home.key })).json.code).toBe('trusted_domain.exists');
+    expect(await seen()).toEqual({ ...nothing, domains: [made.json], enabled: true });
+
+    await browser.open(await browser.signInAs(`newcomer@${domain.toUpperCase()}`, start()));
+    const { identity } = await me(browser);
+    expect(identity).toMatchObject({ account: { id: home.accountId }, is_system_admin: false });
+    expect(identity.authz.capabilities).toContain('run.read');
+    expect(identity.authz.capabilities).not.toContain('agent.invoke');
+    const elsewhere = new Browser();
+    await elsewhere.open(await elsewhere.signInAs(`newcomer@sub.${domain}`, start()));
+    expect((await me(elsewhere)).identity).toMatchObject({ tenantless: true });
+
+    await app.call('DELETE', `/api/v1/accounts/members/${identity.principal.id}`, { key: home.key });
+    const again = new Browser();
+    await again.open(await again.signInAs(`newcomer@${domain.toUpperCase()}`, start()));
+    expect((await me(again)).identity).toMatchObject({ tenantless: true });
+
+    const other = await app.account();
+    expect((await app.call('DELETE', domains, { key: other.key })).json.code).toBe('trusted_domain.not_found');
+    expect((await app.call('DELETE', `${domains}?reason=moved`, { key: home.key })).status).toBe(204);
+    expect(await seen()).toEqual(nothing);
+    const rows = await app.call('GET', '/api/v1/audit?q=member.join', { key: home.key });
+    expect(rows.json).toMatchObject([{ actor_type: 'system', detail: { domain, role_ids: ['role_viewer'] } }]);
+  });
+
   it('signing out ends the session here and leads to the provider, without an id token in the address', async () => {
     await browser.open(await browser.signInAs(owner(), start()));
     const { to = '' } = await browser.open(`${app.url}/auth/logout`);
