@@ -1,5 +1,5 @@
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
-import { AccessModule, CatalogueModule } from './access/index.ts';
+import { AccessModule } from './access/index.ts';
 import { AgentsModule } from './agents/index.ts';
 import { AuditModule } from './audit/index.ts';
 import { DispatchModule } from './dispatch/index.ts';
@@ -24,7 +24,6 @@ export class AppModule {
         AuditModule, // what was done
         IdentityModule, // who is calling
         AccessModule, // may they
-        CatalogueModule, // what there is to grant
         VaultModule, // what it may hold
         AgentsModule, // what can run
         GatewayModule, // what it may call

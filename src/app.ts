@@ -14,7 +14,7 @@ import { gatherJsonBodies } from './platform/http/body.ts';
 import { BodyAdmission } from './platform/http/body-admission.ts';
 import { faultFrom, sendFault } from './platform/http/faults.ts';
 import { FRAMES_PATH, FramesTransport } from './platform/http/frames-transport.ts';
-import { secureAnswers } from './platform/http/security-headers.ts';
+import { PLAIN_HEADERS, secureAnswers } from './platform/http/security-headers.ts';
 import { Log, NestLog } from './platform/log/log.ts';
 import { OperationRegistry } from './platform/operation/registry.ts';
 import type { Foundations } from './platform/platform.module.ts';
@@ -100,7 +100,7 @@ function openAdapter({ trustedProxies, headersLimitBytes }: Config): FastifyAdap
     genReqId: requestId,
     clientErrorHandler: answerUnreadable,
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-      sendFault(reply, faultFrom(error), request.id),
+      sendFault(reply.headers(PLAIN_HEADERS), faultFrom(error), request.id),
   });
 }
 

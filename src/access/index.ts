@@ -1,2 +1,1 @@
 export { AccessModule } from './access.module.ts';
-export { CatalogueModule } from './catalogue/catalogue.module.ts';

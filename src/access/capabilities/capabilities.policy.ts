@@ -87,6 +87,17 @@ export const CAPABILITIES = {
   'vault_key.read': { area: 'vault', allows: 'See which keys seal, and for how much', sensitivity: 'low' },
   'vault_key.rotate': { area: 'vault', allows: 'Seal everything with a new key', sensitivity: 'high' },
   'worker.act': { area: 'workers', allows: 'Stop, spare, examine and forget workers', sensitivity: 'medium' },
+  'principal.read': {
+    area: 'access',
+    allows: 'See whoever can be granted something, and what they hold',
+    sensitivity: 'medium',
+  },
+  'principal.update': {
+    area: 'access',
+    allows: 'Note attributes of people and service accounts',
+    sensitivity: 'medium',
+  },
+  'role.assign': { area: 'access', allows: 'Give and take roles that one holds oneself', sensitivity: 'high' },
   'audit.read': { area: 'audit', allows: 'Read the audit trail', sensitivity: 'medium' },
 } as const satisfies Record<string, CapabilitySpec>;
 

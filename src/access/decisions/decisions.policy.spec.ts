@@ -25,6 +25,8 @@ describe('the scopes of a key', () => {
       'credentials',
       'vault_keys',
       'workers',
+      'principals',
+      'roles',
       'audit',
     ]);
   });

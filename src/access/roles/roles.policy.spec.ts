@@ -42,6 +42,9 @@ const TABLE: Readonly<Record<string, string>> = {
   'vault_key.read': 'x x - - x -',
   'vault_key.rotate': 'x x - - - -',
   'worker.act': 'x x - - - -',
+  'principal.read': 'x x - - x x',
+  'principal.update': 'x x - - - -',
+  'role.assign': 'x x - - - -',
   'audit.read': 'x x - - x x',
 };
 

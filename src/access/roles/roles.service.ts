@@ -4,7 +4,9 @@ import { InputInvalid } from '../../platform/faults/faults.ts';
 import { RoleAssigner } from '../../platform/operation/ports.ts';
 import { heldWithin } from '../decisions/decisions.policy.ts';
 import { capabilitiesOf, isRole } from './roles.policy.ts';
-import { countAdmins, insertRoles, rolesOf, type Rows } from './roles.store.ts';
+import { countAdmins, deleteRoles, insertRoles, rolesOf, type Rows } from './roles.store.ts';
+
+const ADMIN = 'role_admin';
 
 /**
  * Gives principals roles, and lets nobody give away what they do not hold: neither by a role, nor by acting through a
@@ -13,13 +15,19 @@ import { countAdmins, insertRoles, rolesOf, type Rows } from './roles.store.ts';
 @Injectable()
 export class Roles extends RoleAssigner {
   async assign(ctx: Rows, principalId: string, roleIds: readonly string[], loc: readonly string[]): Promise<void> {
-    const problems = roleIds.flatMap((id, index) =>
-      isRole(id) ? [] : [{ loc: [...loc, index], msg: 'There is no such role', type: 'unknown_reference' }],
-    );
-    if (problems.length > 0) throw InputInvalid({ problems });
+    refuseUnknown(roleIds, loc);
     const before = await rolesOf(ctx, principalId);
     await this.refuseEscalation(ctx, [...before, ...roleIds]);
     if (roleIds.length > 0) await insertRoles(ctx, principalId, roleIds);
+  }
+
+  async replace(ctx: Rows, principalId: string, roleIds: readonly string[], loc: readonly string[]): Promise<void> {
+    refuseUnknown(roleIds, loc);
+    const before = await rolesOf(ctx, principalId);
+    await this.refuseEscalation(ctx, [...before, ...roleIds]);
+    await deleteRoles(ctx, principalId);
+    if (roleIds.length > 0) await insertRoles(ctx, principalId, roleIds);
+    if (before.includes(ADMIN) && !roleIds.includes(ADMIN)) await this.assertAdminLeft(ctx);
   }
 
   async assertAdminLeft(ctx: Rows): Promise<void> {
@@ -36,4 +44,11 @@ export class Roles extends RoleAssigner {
       throw AccessEscalation({ message: `Nobody may give away what they do not hold: ${missing.join(', ')}` });
     }
   }
+}
+
+function refuseUnknown(roleIds: readonly string[], loc: readonly string[]): void {
+  const problems = roleIds.flatMap((id, index) =>
+    isRole(id) ? [] : [{ loc: [...loc, index], msg: 'There is no such role', type: 'unknown_reference' }],
+  );
+  if (problems.length > 0) throw InputInvalid({ problems });
 }

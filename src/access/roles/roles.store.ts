@@ -4,9 +4,13 @@ import type { OpContext } from '../../platform/operation/operation.ts';
 export type Rows = Pick<OpContext, 'actor' | 'sql'>;
 
 const FIND = 'SELECT role_id AS "roleId" FROM principal_role WHERE account_id = $1 AND principal_id = $2';
+/** Those of one moment keep their order by microseconds. */
 const INSERT = `
-  INSERT INTO principal_role (account_id, principal_id, role_id) SELECT $1, $2, unnest($3::text[])
+  INSERT INTO principal_role (account_id, principal_id, role_id, created_at)
+  SELECT $1, $2, role_id, clock_timestamp() + place * interval '1 microsecond'
+    FROM unnest($3::text[]) WITH ORDINALITY AS given (role_id, place)
   ON CONFLICT DO NOTHING`;
+const DELETE = 'DELETE FROM principal_role WHERE account_id = $1 AND principal_id = $2';
 
 /** In the caller's transaction. */
 export async function rolesOf(ctx: Rows, principalId: string): Promise<string[]> {
@@ -28,4 +32,8 @@ export async function countAdmins(ctx: Rows): Promise<number> {
   await ctx.sql(LOCK_ADMINS, [ctx.actor.accountId]);
   const [row] = await ctx.sql<{ admins: number }>(COUNT_ADMINS, [ctx.actor.accountId]);
   return row?.admins ?? 0;
+}
+
+export async function deleteRoles(ctx: Rows, principalId: string): Promise<void> {
+  await ctx.sql(DELETE, [ctx.actor.accountId, principalId]);
 }

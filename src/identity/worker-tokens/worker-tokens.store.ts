@@ -48,6 +48,10 @@ const INSERT = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8::int))
   RETURNING expires_at AS "expiresAt"`;
 
+/** An agent is a principal from its first token on: what its tokens may do beside its work is granted to it like to anybody. */
+const ADD_PRINCIPAL = `
+  INSERT INTO principal (account_id, id, kind, name) VALUES ($1, $2, 'agent', $3) ON CONFLICT DO NOTHING`;
+
 const VALIDITY = `
   (SELECT max(f.created_at) FROM worker_token f
     WHERE f.account_id = t.account_id AND f.handle = t.handle AND NOT f.rotated) AS "createdAt",
@@ -90,6 +94,7 @@ export async function revokeToken(
 export async function insertToken(ctx: OpContext, token: NewToken): Promise<Date | null> {
   const { id, handle, agentId, secretHash, isRotation, ttlSeconds } = token;
   const values = [ctx.actor.accountId, id, handle, agentId, secretHash, ctx.actor.id, isRotation, ttlSeconds];
+  await ctx.sql(ADD_PRINCIPAL, [ctx.actor.accountId, agentId, handle]);
   const [row] = await ctx.sql<{ expiresAt: Date | null }>(INSERT, values);
   return row?.expiresAt ?? null;
 }

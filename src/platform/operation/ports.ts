@@ -120,6 +120,17 @@ export abstract class RoleAssigner {
   ): Promise<void>;
 
   /**
+   * As `assign`, in place of the roles that the principal has; the caller has locked its row.
+   * @throws Fault as `assign`, and 409 `access.last_admin`.
+   */
+  abstract replace(
+    ctx: Pick<OpContext, 'actor' | 'sql'>,
+    principalId: string,
+    roleIds: readonly string[],
+    loc: readonly string[],
+  ): Promise<void>;
+
+  /**
    * Last, in the transaction that may have taken the account's last administrator away: of two that take one each at the same
    * time, the second sees the first.
    * @throws Fault 409 `access.last_admin`.

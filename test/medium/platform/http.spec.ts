@@ -151,6 +151,19 @@ describe('U-10: what is too large', () => {
   });
 });
 
+describe('a browser', () => {
+  it.each([
+    ['https://signalbox.test', 'max-age=31536000; includeSubDomains'],
+    ['http://signalbox.test', null],
+  ])('is told to insist on TLS where clients come by it: %s', async (PUBLIC_URL, expected) => {
+    const one = await startApp({ database: app.database, env: { PUBLIC_URL } });
+    const { headers } = await one.call('GET', '/healthz').finally(() => one.stop());
+    expect(headers.get('strict-transport-security')).toBe(expected);
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  });
+});
+
 describe('an output', () => {
   it('may be nothing, a page, or JSON that is no object', async () => {
     const cleared = await app.call('DELETE', '/parts/w1');
