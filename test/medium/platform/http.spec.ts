@@ -250,14 +250,15 @@ describe('every answer', () => {
 describe('a caller', () => {
   it('K-61, U-37: without a credential in the header is unknown, and told so as JSON', async () => {
     const { key } = await app.account();
-    for (const [path, headers] of [
+    for (const [path, headers, code = 'auth.missing'] of [
       ['/guarded', {}],
       ['/guarded', { accept: 'text/html', authorization: `Basic ${key}` }],
       [`/guarded?token=${key}&api_key=${key}&access_token=${key}`, {}],
-      ['/guarded', { cookie: `signalbox_session=${key}`, 'x-api-key': key }],
+      ['/guarded', { 'x-api-key': key }],
+      ['/guarded', { cookie: `signalbox_session=${key}` }, 'auth.invalid'],
     ] as const) {
       const answer = await app.call('POST', path, { headers });
-      expect([answer.status, answer.json.code]).toEqual([401, 'auth.missing']);
+      expect([answer.status, answer.json.code]).toEqual([401, code]);
       expect([answer.headers.get('content-type'), answer.headers.get('www-authenticate')]).toEqual([
         'application/json; charset=utf-8',
         'Bearer realm="signalbox"',
